@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: MIT */
+/* What the files of core/ share with each other and with nobody else. */
+#ifndef SOFTGPU_INTERNAL_H
+#define SOFTGPU_INTERNAL_H
+
+#include <setjmp.h>
+#include <stdatomic.h>
+
+#include "options.h"
+#include "sg.h"
+
+#define SG_PAGE 4096ull
+#define SG_HUGE (2ull << 20)
+
+/* SH_MEM_BASES as the kernel driver sets them up: LDS at 1 << 48, scratch at 2 << 48. */
+#define SG_LDS_APERTURE (1ull << 48)
+#define SG_PRIVATE_APERTURE (2ull << 48)
+
+/* ---- state.c ---- */
+
+extern struct sg_options sg_opt; /* constant while open */
+
+/* Deterministic from the seed; for the strict modes only. */
+uint64_t sg_random(void);
+
+void sg_sleep_ns(uint64_t ns);
+int sg_futex_wait(_Atomic uint32_t *word, uint32_t value, uint64_t deadline_ns); /* 0: no deadline */
+void sg_futex_wake(_Atomic uint32_t *word, int count);
+uint64_t sg_monotonic_ns(void);
+
+/* ---- guard.c: touching memory that may not be there ---- */
+
+/*
+ * Packets, descriptors, signals and copy operands are addresses that a client
+ * made up. A device thread touches them between SG_TRY and sg_guard_end; an
+ * access that nothing maps comes back as a second return of SG_TRY:
+ *
+ *	struct sg_guard guard;
+ *	if (!SG_TRY(&guard)) { ... guard.address ...; return; }
+ *	...
+ *	sg_guard_end(&guard);
+ *
+ * No client memory may be touched with a lock held.
+ */
+struct sg_guard {
+	sigjmp_buf jump;
+	struct sg_guard *outer;
+	volatile uint64_t address;
+};
+#define SG_TRY(guard) (sg_guard_begin(guard), sigsetjmp((guard)->jump, 0) == 0)
+void sg_guard_begin(struct sg_guard *guard);
+void sg_guard_end(struct sg_guard *guard);
+/* After a handler that ours chained to has jumped away. */
+void sg_guard_settle(void);
+bool sg_guard_install(void); /* again and again: a client may install handlers over ours */
+
+/* ---- memory.c, vram.c ---- */
+
+/* Device address to the pointer through which this process reads it. They
+ * differ only under private-vram. */
+struct sg_window {
+	uint64_t base, size, delta;
+};
+extern struct sg_window sg_window;
+
+static inline void *sg_ptr(uint64_t address)
+{
+	if (address - sg_window.base < sg_window.size)
+		address += sg_window.delta;
+	return (void *)(uintptr_t)address;
+}
+
+/*
+ * The same window for loads, stores and instruction fetch of wavefronts. Weak:
+ * where the instruction set does not offer it, private-vram is refused.
+ */
+void gcn_set_window(uint64_t base, uint64_t size, uint64_t delta) __attribute__((weak));
+
+enum sg_status sg_vram_open(void);
+void sg_vram_close(void);
+enum sg_status sg_vram_alloc(uint32_t gpu, uint64_t size, void *fixed, uint64_t *address);
+/* `keep`: another process may hold the contents, so only the mapping goes. */
+void sg_vram_free(uint32_t gpu, uint64_t address, uint64_t size, bool keep);
+uint64_t sg_vram_available(uint32_t gpu);
+/* The file behind an address, for sharing. */
+void sg_vram_backing(uint32_t gpu, uint64_t address, int *fd, uint64_t *offset);
+
+enum sg_status sg_memory_open(void);
+void sg_memory_close(void);
+/* Calls back for each executable allocation, with the module's lock held. */
+void sg_memory_each_executable(void (*call)(uint64_t base, uint64_t size, void *data), void *data);
+/* The allocation around an address; false if none. */
+bool sg_memory_find(uint64_t address, uint64_t *base, uint64_t *size);
+
+/* ---- events.c ---- */
+
+void sg_event_fault(const struct sg_memory_fault *fault);
+void sg_events_reset(void);
+
+/* ---- queue.c ---- */
+
+#define SG_MAX_QUEUES 1024
+#define SG_MAX_IN_FLIGHT 16 /* dispatches of one queue that run at once */
+
+/* Exception bits of the KFD's queue error mask: bit number plus one. */
+enum sg_queue_error {
+	SG_QERR_WAVE_ABORT = 1,
+	SG_QERR_WAVE_TRAP = 2,
+	SG_QERR_ILLEGAL_INSTRUCTION = 4,
+	SG_QERR_APERTURE_VIOLATION = 6,
+	SG_QERR_DIM_INVALID = 16,
+	SG_QERR_GROUP_SEGMENT_INVALID = 17,
+	SG_QERR_CODE_INVALID = 18,
+	SG_QERR_PACKET_UNSUPPORTED = 20,
+	SG_QERR_WORKGROUP_SIZE_INVALID = 21,
+	SG_QERR_REGISTER_SIZE_INVALID = 22,
+	SG_QERR_VENDOR_UNSUPPORTED = 23,
+};
+
+struct sg_dispatch;
+
+struct sg_queue {
+	const struct sg_gpu_info *gpu;
+	enum sg_queue_kind kind;
+	uint32_t slot;
+	uint8_t *ring;
+	uint64_t ring_bytes;
+	_Atomic uint64_t *read_pointer;
+	_Atomic uint64_t *write_pointer;
+	_Atomic int64_t *error_reason;
+	uint32_t error_event;
+
+	/* Owned by the stepping thread (the slot's busy flag). */
+	uint64_t read;      /* packets, or bytes for SDMA */
+	uint64_t limit;     /* what has been rung for */
+	uint64_t head_time; /* when the packet at `read` was first looked at; 0 not yet */
+	uint64_t not_before;/* strict modes: no step before this time */
+	uint64_t copied;    /* SDMA: bytes of the packet at `read` already done */
+
+	_Atomic uint32_t in_flight;
+	_Atomic bool failed;
+	_Atomic bool suspended;
+	_Atomic bool dead;
+	_Atomic(struct sg_dispatch *) spare;
+};
+
+/* Stops the queue and tells its owner; the text goes to stderr as one line. */
+void sg_queue_fail(struct sg_queue *queue, enum sg_queue_error error, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
+/* Stops the queue and raises the memory-fault event. */
+void sg_queue_memory_fault(struct sg_queue *queue, uint64_t address, const char *what);
+void sg_queue_hang(struct sg_queue *queue, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
+
+/* Asks for a step although the doorbell did not change. */
+void sg_queue_poke(uint32_t slot);
+
+/* Steps every queue that has something to do. True if one moved. */
+bool sg_queues_poll(void);
+bool sg_queues_any(void);
+void sg_queues_reset(void);
+void sg_queues_close(void);
+/* One step of a queue, under its slot's busy flag. */
+enum sg_step {
+	SG_STEP_IDLE,    /* wait for the doorbell or a poke */
+	SG_STEP_BLOCKED, /* waits for memory: step again at polling rate */
+	SG_STEP_MORE,    /* did something, may do more at once */
+};
+enum sg_step sg_aql_step(struct sg_queue *queue, bool *moved);
+enum sg_step sg_sdma_step(struct sg_queue *queue, bool *moved);
+
+/* ---- aql.c ---- */
+
+/* Timestamps, value, mailbox, event: in this order. False: not a signal. */
+bool sg_signal_complete(uint64_t handle, uint64_t start, uint64_t end);
+
+/* ---- dispatch.c ---- */
+
+struct sg_dispatch {
+	uint32_t packet[16] __attribute__((aligned(64))); /* what DISPATCH_PTR points to */
+	struct sg_queue *queue;
+	struct gcn_launch launch;
+	uint64_t descriptor; /* device address */
+	uint64_t signal;
+	uint64_t start;
+	uint32_t groups[3];
+	uint64_t group_count;
+	uint64_t next_group;            /* under the scheduler's lock */
+	uint64_t multiplier, offset;    /* random-order: a permutation of the groups; else 0 */
+	uint64_t not_before;            /* random-order: no group before this time */
+	struct sg_dispatch *next, *prev;/* scheduler's run list */
+	struct sg_dispatch *flight_next, **flight_link; /* all that run, dispatch.c */
+	_Atomic uint64_t left;          /* groups not yet finished */
+	_Atomic bool cancelled;
+};
+
+/* Launches the packet. False when the queue has failed. Needs a guard. */
+bool sg_dispatch_launch(struct sg_queue *queue, const void *packet, uint64_t packet_id);
+/* `count` groups are done; the last one completes the dispatch. */
+void sg_dispatch_groups_done(struct sg_dispatch *dispatch, uint64_t count);
+void sg_dispatch_fault(struct sg_dispatch *dispatch, const struct gcn_fault *fault);
+/* Drops what the instruction set remembers of code that nothing runs now. */
+void sg_dispatch_invalidate_code(void);
+/* The code is about to go: whatever runs it dies of a memory fault first. */
+void sg_dispatch_evict_code(uint64_t base, uint64_t size);
+/* Cancels a queue's dispatches; their groups end at the next slice. */
+void sg_dispatch_cancel(struct sg_queue *queue);
+void sg_dispatch_reset(void); /* after fork */
+static inline void sg_dispatch_group_id(const struct sg_dispatch *d, uint64_t index,
+                                        uint32_t id[3])
+{
+	if (d->multiplier)
+		index = (uint64_t)(((unsigned __int128)index * d->multiplier + d->offset) %
+		                   d->group_count);
+	id[0] = (uint32_t)(index % d->groups[0]);
+	index /= d->groups[0];
+	id[1] = (uint32_t)(index % d->groups[1]);
+	id[2] = (uint32_t)(index / d->groups[1]);
+}
+
+/* ---- kname.c ---- */
+
+/* The kernel's name from the loaded code object's symbols, else its address. */
+void sg_kernel_name(uint64_t descriptor, char *text, size_t size);
+
+/* ---- sched.c ---- */
+
+enum sg_status sg_sched_start(void); /* idempotent */
+void sg_sched_stop(void);
+void sg_sched_reset(void);           /* after fork */
+void sg_sched_submit(struct sg_dispatch *dispatch);
+
+#endif

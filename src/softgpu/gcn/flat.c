@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: MIT */
+/* FLAT, GLOBAL, SCRATCH and MUBUF: addresses, then mem.c. */
+#include "mem.h"
+
+static uint8_t *wave_scratch(const struct gcn_wave *w)
+{
+	return w->wg->scratch + w->wg->wave_scratch * w->index;
+}
+
+static unsigned int bytes_of(const struct gcn_inst *i)
+{
+	switch (i->row->a) {
+	case M_LOAD: case M_STORE: case M_ATOMIC: return 4u * i->row->d;
+	case M_U8: case M_I8: case M_U8_LO: case M_U8_HI: case M_I8_LO: case M_I8_HI:
+	case M_ST8: case M_ST8_HI: return 1;
+	default: return 2;
+	}
+}
+
+/* Lane-private memory: dwords of the 64 lanes lie side by side. */
+static void scratch_lane(const struct gcn_inst *i, struct gcn_wave *w, struct access *x, int l, uint32_t off)
+{
+	if ((uint64_t)off + bytes_of(i) > w->wg->wave_scratch / LANES)
+		gcn_raise(w, GCN_FAULT_SCRATCH, off, "%s: scratch offset 0x%x of %zu bytes a lane",
+		          i->row->name, off, w->wg->wave_scratch / LANES);
+	x->p[l] = wave_scratch(w) + 4 * l;
+	x->off[l] = off;
+	x->row = 4 * LANES;
+	x->swz |= (uint64_t)1 << l;
+}
+
+static void lds_lane(const struct gcn_inst *i, struct gcn_wave *w, struct access *x, int l, uint32_t off)
+{
+	x->p[l] = (uint64_t)off + bytes_of(i) <= w->wg->lds_size ? w->wg->lds + off : NULL;
+	x->lds |= (uint64_t)1 << l;
+}
+
+static void finish(const struct gcn_inst *i, struct gcn_wave *w, const struct access *x, uint64_t ex)
+{
+	if (i->row->a == M_ATOMIC) {
+		unsigned int data = i->s[1].idx;
+
+		gcn_atomic(i, w, x, ex, data + i->row->d, data, i->glc);
+	} else {
+		gcn_access(i, w, x, i->row->a, ex);
+	}
+}
+
+static const struct gcn_inst *flat(const struct gcn_inst *i, struct gcn_wave *w)
+{
+	const struct gcn_launch *g = w->wg->launch;
+	const uint32_t *lo = w->v[i->s[0].idx], *hi = w->v[i->s[0].idx + 1];
+	uint32_t shared = (uint32_t)(g->lds_aperture >> 32), priv = (uint32_t)(g->private_aperture >> 32);
+	uint64_t ex = EXEC(w);
+	struct access x;
+	uint32_t special = 0;
+
+	for (int l = 0; l < LANES; l++) {
+		x.p[l] = (uint8_t *)(uintptr_t)((lo[l] | (uint64_t)hi[l] << 32) + (uint64_t)(int64_t)i->imm);
+		special |= hi[l] == shared || hi[l] == priv;
+	}
+	x.swz = x.lds = 0;
+	x.dense = ex == ALL_LANES && !special;
+	if (special)
+		for (int l = 0; l < LANES; l++) {
+			if (!(ex >> l & 1))
+				continue;
+			if (hi[l] == shared)
+				lds_lane(i, w, &x, l, lo[l] + (uint32_t)i->imm);
+			else if (hi[l] == priv)
+				scratch_lane(i, w, &x, l, lo[l] + (uint32_t)i->imm);
+		}
+	finish(i, w, &x, ex);
+	return i + 1;
+}
+
+static const struct gcn_inst *global(const struct gcn_inst *i, struct gcn_wave *w)
+{
+	const uint32_t *lo = w->v[i->s[0].idx], *hi = w->v[i->s[0].idx + 1];
+	uint64_t ex = EXEC(w), off = (uint64_t)(int64_t)i->imm;
+	struct access x;
+
+	if (i->s[2].kind == OP_SGPR) {
+		off += gcn_get64(&w->s[i->s[2].idx]);
+		for (int l = 0; l < LANES; l++)
+			x.p[l] = (uint8_t *)(uintptr_t)(off + lo[l]);
+	} else {
+		for (int l = 0; l < LANES; l++)
+			x.p[l] = (uint8_t *)(uintptr_t)(off + (lo[l] | (uint64_t)hi[l] << 32));
+	}
+	x.swz = x.lds = 0;
+	x.dense = ex == ALL_LANES;
+	finish(i, w, &x, ex);
+	return i + 1;
+}
+
+static const struct gcn_inst *scratch(const struct gcn_inst *i, struct gcn_wave *w)
+{
+	uint64_t ex = EXEC(w);
+	struct access x;
+
+	x.swz = x.lds = 0;
+	x.dense = false;
+	for (int l = 0; l < LANES; l++)
+		if (ex >> l & 1)
+			scratch_lane(i, w, &x, l, (i->s[2].kind == OP_SGPR ? w->s[i->s[2].idx] :
+			             w->v[i->s[0].idx][l]) + (uint32_t)i->imm);
+	finish(i, w, &x, ex);
+	return i + 1;
+}
+
+/* A V#, ISA "Buffer Resource Descriptor". */
+struct vsharp {
+	uint64_t base;
+	uint32_t stride, records, index_stride;
+	bool swizzle, add_tid;
+};
+
+static struct vsharp vsharp(const uint32_t *s)
+{
+	return (struct vsharp){
+		.base = s[0] | (uint64_t)(s[1] & 0xffff) << 32,
+		.stride = s[1] >> 16 & 0x3fff,
+		.records = s[2],
+		.index_stride = 8u << (s[3] >> 21 & 3),
+		.swizzle = s[1] >> 31,
+		.add_tid = s[3] >> 23 & 1,
+	};
+}
+
+/* Swizzled buffers are scratch; element size is 4 bytes on gfx9. */
+static void swizzled_lane(const struct gcn_inst *i, struct gcn_wave *w, struct access *x, int l,
+                          const struct vsharp *v, uint32_t soffset, uint32_t index, uint32_t offset)
+{
+	uint64_t lo = (uint64_t)(uintptr_t)w->wg->scratch, hi = lo + w->wg->wave_scratch * w->wg->waves;
+	uint64_t last = (uint64_t)offset + bytes_of(i) - 1;
+	uint64_t at = v->base + soffset + (uint64_t)(index / v->index_stride) * v->stride * v->index_stride +
+	              4 * (uint64_t)(index % v->index_stride);
+	uint64_t row = 4 * (uint64_t)v->index_stride;
+
+	if (v->base < lo || at + (offset >> 2) * row < lo || at + (last >> 2) * row + 4 > hi)
+		gcn_raise(w, GCN_FAULT_SCRATCH, at, "%s: swizzled buffer access at 0x%x + 0x%x is outside scratch",
+		          i->row->name, soffset, offset);
+	x->p[l] = (uint8_t *)(uintptr_t)at;
+	x->off[l] = offset;
+	x->row = (uint32_t)row;
+	x->swz |= (uint64_t)1 << l;
+}
+
+static const struct gcn_inst *mubuf(const struct gcn_inst *i, struct gcn_wave *w)
+{
+	struct vsharp v = vsharp(&w->s[i->sdst]);
+	uint32_t so = i->s[2].kind == OP_SGPR ? w->s[i->s[2].idx] : (uint32_t)i->s[2].val;
+	const uint32_t *addr = w->v[i->s[0].idx];
+	uint64_t ex = EXEC(w);
+	struct access x;
+
+	x.swz = x.lds = 0;
+	x.dense = false;
+	for (int l = 0; l < LANES; l++) {
+		uint32_t index = (i->sel[1] ? addr[l] : 0) + (v.add_tid ? (uint32_t)l : 0);
+		uint32_t offset = (i->sel[0] ? addr[l + (i->sel[1] ? LANES : 0)] : 0) + (uint32_t)i->imm;
+		uint64_t end = (uint64_t)offset + bytes_of(i);
+		bool in;
+
+		if (!(ex >> l & 1))
+			continue;
+		if (v.swizzle) {
+			swizzled_lane(i, w, &x, l, &v, so, index, offset);
+			continue;
+		}
+		/* Range checks: raw by bytes, structured by index and stride. */
+		in = v.stride == 0 || v.add_tid ? so + end <= v.records :
+		     index < v.records && (!i->sel[1] || end <= v.stride);
+		x.p[l] = in ? (uint8_t *)(uintptr_t)(v.base + so + (uint64_t)index * v.stride + offset) : NULL;
+	}
+	finish(i, w, &x, ex);
+	return i + 1;
+}
+
+/* Write-back and invalidate: host memory is coherent. */
+static const struct gcn_inst *cache_control(const struct gcn_inst *i, struct gcn_wave *w)
+{
+	(void)w;
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	return i + 1;
+}
+
+#define ROW(enc, isas, op, name, regs, kind, atom, fn) \
+	{ name, enc, isas, op, 0, regs, kind, atom, 0, NULL, fn },
+/* The three segments of FLAT share their opcodes; MUBUF has the same list. */
+#define MEM(op, sfx, regs, kind) \
+	ROW(ENC_FLAT, ISA_ALL, op, "flat_" sfx, regs, kind, 0, flat) \
+	ROW(ENC_GLOBAL, ISA_ALL, op, "global_" sfx, regs, kind, 0, global) \
+	ROW(ENC_SCRATCH, ISA_ALL, op, "scratch_" sfx, regs, kind, 0, scratch) \
+	ROW(ENC_MUBUF, ISA_ALL, op, "buffer_" sfx, regs, kind, 0, mubuf)
+#define ATOM1(isas, op, sfx, regs, atom) \
+	ROW(ENC_GLOBAL, isas, op, "global_atomic_" sfx, regs, M_ATOMIC, atom, global) \
+	ROW(ENC_MUBUF, isas, op, "buffer_atomic_" sfx, regs, M_ATOMIC, atom, mubuf)
+#define ATOMF(isas, op, sfx, regs, atom) \
+	ATOM1(isas, op, sfx, regs, atom) \
+	ROW(ENC_FLAT, isas, op, "flat_atomic_" sfx, regs, M_ATOMIC, atom, flat)
+#define ATOM(op, sfx, atom) \
+	ATOMF(ISA_ALL, op, sfx, 1, atom) \
+	ATOMF(ISA_ALL, (op) + 0x20, sfx "_x2", 2, atom)
+
+const struct gcn_row gcn_mem_rows[] = {
+#include "flat.def"
+	ROW(ENC_MUBUF, ISA_90A, 0x28, "buffer_wbl2", 0, 0, 0, cache_control)
+	ROW(ENC_MUBUF, ISA_90A, 0x29, "buffer_invl2", 0, 0, 0, cache_control)
+	ROW(ENC_MUBUF, ISA_ALL, 0x3e, "buffer_wbinvl1", 0, 0, 0, cache_control)
+	ROW(ENC_MUBUF, ISA_ALL, 0x3f, "buffer_wbinvl1_vol", 0, 0, 0, cache_control)
+};
+const size_t gcn_mem_count = sizeof(gcn_mem_rows) / sizeof(gcn_mem_rows[0]);

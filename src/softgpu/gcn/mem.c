@@ -1,0 +1,309 @@
+/* SPDX-License-Identifier: MIT */
+/* Loads, stores and atomics once the addresses are known. */
+#include <math.h>
+#include <xmmintrin.h>
+
+#include "mem.h"
+
+static inline uint8_t *place(const struct access *x, int l, unsigned int k)
+{
+	uint32_t o;
+
+	if (!(x->swz >> l & 1))
+		return x->p[l] + k;
+	o = x->off[l] + k;
+	return x->p[l] + (size_t)(o >> 2) * x->row + (o & 3);
+}
+
+static void rd(const struct access *x, int l, unsigned int k, void *out, unsigned int n)
+{
+	if (!x->p[l]) {
+		memset(out, 0, n);
+	} else if (!(x->swz >> l & 1) || (x->off[l] + k) % 4 + n <= 4) {
+		memcpy(out, place(x, l, k), n);
+	} else {
+		for (unsigned int b = 0; b < n; b++)
+			((uint8_t *)out)[b] = *place(x, l, k + b);
+	}
+}
+
+static void wr(const struct access *x, int l, unsigned int k, const void *in, unsigned int n)
+{
+	if (!x->p[l])
+		return;
+	if (!(x->swz >> l & 1) || (x->off[l] + k) % 4 + n <= 4) {
+		memcpy(place(x, l, k), in, n);
+	} else {
+		for (unsigned int b = 0; b < n; b++)
+			*place(x, l, k + b) = ((const uint8_t *)in)[b];
+	}
+}
+
+/* All lanes, one dword apart: the common case by far. */
+static bool contiguous(const struct access *x)
+{
+	uint64_t bad = 0, base = (uint64_t)(uintptr_t)x->p[0];
+
+	if (!x->dense)
+		return false;
+	for (int l = 0; l < LANES; l++)
+		bad |= (uint64_t)(uintptr_t)x->p[l] ^ (base + 4 * (uint64_t)l);
+	return !bad;
+}
+
+#define EACH(l, m) for (uint64_t m_ = (m); m_; m_ &= m_ - 1) \
+		for (int l = __builtin_ctzll(m_), once_ = 1; once_; once_ = 0)
+
+static void load_words(uint32_t (*v)[LANES], const struct access *x, unsigned int n, uint64_t lanes)
+{
+	if (n == 1 && contiguous(x)) {
+		memcpy(v[0], x->p[0], 4 * LANES);
+		return;
+	}
+	if (x->dense) {
+		for (int l = 0; l < LANES; l++) {
+			uint32_t t[4];
+
+			memcpy(t, x->p[l], 4);
+			for (unsigned int k = 1; k < n; k++)
+				memcpy(&t[k], x->p[l] + 4 * k, 4);
+			for (unsigned int k = 0; k < n; k++)
+				v[k][l] = t[k];
+		}
+		return;
+	}
+	EACH(l, lanes)
+		for (unsigned int k = 0; k < n; k++)
+			rd(x, l, 4 * k, &v[k][l], 4);
+}
+
+static void store_words(uint32_t (*v)[LANES], const struct access *x, unsigned int n, uint64_t lanes)
+{
+	if (n == 1 && contiguous(x)) {
+		memcpy(x->p[0], v[0], 4 * LANES);
+		return;
+	}
+	EACH(l, lanes)
+		for (unsigned int k = 0; k < n; k++)
+			wr(x, l, 4 * k, &v[k][l], 4);
+}
+
+static void load_part(uint32_t *d, const struct access *x, unsigned int kind, uint64_t lanes)
+{
+	bool byte = kind == M_U8 || kind == M_I8 || (kind >= M_U8_LO && kind <= M_I8_HI);
+
+	EACH(l, lanes) {
+		uint16_t v = 0;
+
+		rd(x, l, 0, &v, byte ? 1 : 2);
+		if (kind == M_I8_LO || kind == M_I8_HI)
+			v = (uint16_t)(int8_t)v;
+		switch (kind) {
+		case M_I8: d[l] = (uint32_t)(int8_t)v; break;
+		case M_I16: d[l] = (uint32_t)(int16_t)v; break;
+		case M_U8_LO: case M_I8_LO: case M_16_LO: d[l] = (d[l] & 0xffff0000) | v; break;
+		case M_U8_HI: case M_I8_HI: case M_16_HI: d[l] = (d[l] & 0xffff) | (uint32_t)v << 16; break;
+		default: d[l] = v;
+		}
+	}
+}
+
+void gcn_access(const struct gcn_inst *i, struct gcn_wave *w, const struct access *x,
+                unsigned int kind, uint64_t lanes)
+{
+	uint32_t *s = w->v[i->s[1].idx];
+
+	switch (kind) {
+	case M_LOAD:
+		load_words(&w->v[i->dst], x, i->row->d, lanes);
+		return;
+	case M_STORE:
+		store_words(&w->v[i->s[1].idx], x, i->row->d, lanes);
+		return;
+	case M_ST8: case M_ST8_HI: case M_ST16: case M_ST16_HI:
+		EACH(l, lanes) {
+			uint32_t v = kind == M_ST8_HI || kind == M_ST16_HI ? s[l] >> 16 : s[l];
+
+			wr(x, l, 0, &v, kind == M_ST8 || kind == M_ST8_HI ? 1 : 2);
+		}
+		return;
+	default:
+		load_part(w->v[i->dst], x, kind, lanes);
+	}
+}
+
+/* Atomics. */
+
+static uint32_t fbits(float f)
+{
+	uint32_t u;
+
+	memcpy(&u, &f, 4);
+	return u;
+}
+
+static float tof(uint32_t u)
+{
+	float f;
+
+	memcpy(&f, &u, 4);
+	return f;
+}
+
+static double tod(uint64_t u)
+{
+	double f;
+
+	memcpy(&f, &u, 8);
+	return f;
+}
+
+static uint64_t dbits(double f)
+{
+	uint64_t u;
+
+	memcpy(&u, &f, 8);
+	return u;
+}
+
+static float half(uint32_t h)
+{
+	uint32_t e = h >> 10 & 31, m = h & 0x3ff;
+	float f = e == 31 ? (m ? NAN : INFINITY) : e ? ldexpf((float)(m | 0x400), (int)e - 25) :
+	          ldexpf((float)m, -24);
+
+	return h & 0x8000 ? -f : f;
+}
+
+/* Nearest even; sums of two halves are exact in single. */
+static uint32_t to_half(float f)
+{
+	uint32_t s = fbits(f) >> 16 & 0x8000;
+	float a = fabsf(f);
+
+	if (a != a)
+		return 0x7e00;
+	if (a >= 65520.0f)
+		return s | 0x7c00;
+	if (a < 0x1p-14f)
+		return s | (uint32_t)nearbyintf(a * 0x1p24f);
+	return s | ((fbits(a) + 0xfff + (fbits(a) >> 13 & 1)) - 0x38000000) >> 13;
+}
+
+static uint32_t pk_add(uint32_t a, uint32_t b)
+{
+	return to_half(half(a & 0xffff) + half(b & 0xffff)) |
+	       to_half(half(a >> 16) + half(b >> 16)) << 16;
+}
+
+static uint32_t op32(unsigned int op, uint32_t o, uint32_t d, uint32_t c)
+{
+	switch (op) {
+	case A_SWAP: return d;
+	case A_CMPSWAP: return o == c ? d : o;
+	case A_FCMPSWAP: return tof(o) == tof(c) ? d : o;
+	case A_ADD: return o + d;
+	case A_SUB: return o - d;
+	case A_RSUB: return d - o;
+	case A_SMIN: return (int32_t)d < (int32_t)o ? d : o;
+	case A_UMIN: return d < o ? d : o;
+	case A_SMAX: return (int32_t)d > (int32_t)o ? d : o;
+	case A_UMAX: return d > o ? d : o;
+	case A_AND: return o & d;
+	case A_OR: return o | d;
+	case A_XOR: return o ^ d;
+	case A_INC: return o >= d ? 0 : o + 1;
+	case A_DEC: return o == 0 || o > d ? d : o - 1;
+	case A_FADD: return fbits(tof(o) + tof(d));
+	case A_FMIN: return tof(d) < tof(o) || tof(o) != tof(o) ? d : o;
+	case A_FMAX: return tof(d) > tof(o) || tof(o) != tof(o) ? d : o;
+	case A_PKADD: return pk_add(o, d);
+	case A_MSKOR: return (o & ~c) | d;
+	default: return o >= c ? o - c : o + d; /* A_WRAP */
+	}
+}
+
+static uint64_t op64(unsigned int op, uint64_t o, uint64_t d, uint64_t c)
+{
+	switch (op) {
+	case A_SWAP: return d;
+	case A_CMPSWAP: return o == c ? d : o;
+	case A_FCMPSWAP: return tod(o) == tod(c) ? d : o;
+	case A_ADD: return o + d;
+	case A_SUB: return o - d;
+	case A_RSUB: return d - o;
+	case A_SMIN: return (int64_t)d < (int64_t)o ? d : o;
+	case A_UMIN: return d < o ? d : o;
+	case A_SMAX: return (int64_t)d > (int64_t)o ? d : o;
+	case A_UMAX: return d > o ? d : o;
+	case A_AND: return o & d;
+	case A_OR: return o | d;
+	case A_XOR: return o ^ d;
+	case A_INC: return o >= d ? 0 : o + 1;
+	case A_DEC: return o == 0 || o > d ? d : o - 1;
+	case A_FADD: return dbits(tod(o) + tod(d));
+	case A_FMIN: return tod(d) < tod(o) || tod(o) != tod(o) ? d : o;
+	case A_FMAX: return tod(d) > tod(o) || tod(o) != tod(o) ? d : o;
+	default: return (o & ~c) | d; /* A_MSKOR */
+	}
+}
+
+#define ATOMIC_ON(T, name, op_fn) \
+static T name(unsigned int op, T *p, T d, T c, bool local) \
+{ \
+	T o = __atomic_load_n(p, __ATOMIC_RELAXED); \
+	if (local) { \
+		*p = op_fn(op, o, d, c); \
+		return o; \
+	} \
+	if (op == A_ADD) \
+		return __atomic_fetch_add(p, d, __ATOMIC_SEQ_CST); \
+	if (op == A_SWAP) \
+		return __atomic_exchange_n(p, d, __ATOMIC_SEQ_CST); \
+	while (!__atomic_compare_exchange_n(p, &o, op_fn(op, o, d, c), true, __ATOMIC_SEQ_CST, \
+	                                    __ATOMIC_RELAXED)) \
+		; \
+	return o; \
+}
+ATOMIC_ON(uint32_t, on32, op32)
+ATOMIC_ON(uint64_t, on64, op64)
+
+void gcn_atomic(const struct gcn_inst *i, struct gcn_wave *w, const struct access *x,
+                uint64_t lanes, unsigned int cmp_row, unsigned int data_row, bool ret)
+{
+	unsigned int op = i->row->b;
+	bool two = i->row->d == 2;
+
+	/* Memory atomics round to nearest; single precision flushes denormals. */
+	if (op >= A_FADD && op <= A_FMAX) {
+		w->mxcsr_now = 0x1f80 | (!two && op == A_FADD ? 0x8040 : 0);
+		_mm_setcsr(w->mxcsr_now);
+	}
+	EACH(l, lanes) {
+		uint64_t d = w->v[data_row][l], c = w->v[cmp_row][l], o = 0;
+		uint8_t *p = x->p[l];
+		bool local = x->lds >> l & 1;
+
+		if (two) {
+			d |= (uint64_t)w->v[data_row + 1][l] << 32;
+			c |= (uint64_t)w->v[cmp_row + 1][l] << 32;
+		}
+		if (p && (x->swz >> l & 1)) {
+			/* A lane's scratch is its own; halves of 64 bits are not adjacent. */
+			uint64_t n = 0;
+
+			rd(x, l, 0, &o, two ? 8 : 4);
+			n = two ? op64(op, o, d, c) : op32(op, (uint32_t)o, (uint32_t)d, (uint32_t)c);
+			wr(x, l, 0, &n, two ? 8 : 4);
+		} else if (p && two) {
+			o = on64(op, (uint64_t *)p, d, c, local);
+		} else if (p) {
+			o = on32(op, (uint32_t *)p, (uint32_t)d, (uint32_t)c, local);
+		}
+		if (ret) {
+			w->v[i->dst][l] = (uint32_t)o;
+			if (two)
+				w->v[i->dst + 1][l] = (uint32_t)(o >> 32);
+		}
+	}
+}

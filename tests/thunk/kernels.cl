@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: MIT */
+/* What the runtime-level test dispatches. */
+
+__kernel void vector_add(__global const int *a, __global const int *b, __global int *c, int n)
+{
+	int i = get_global_id(0);
+
+	if (i < n)
+		c[i] = a[i] + b[i];
+}
+
+/* Every id in three dimensions, with partial work-groups. */
+__kernel void ids(__global int *out, int width, int height)
+{
+	int at = (get_global_id(2) * height + get_global_id(1)) * width + get_global_id(0);
+
+	out[at] = get_group_id(0) | get_group_id(1) << 6 | get_group_id(2) << 12 |
+	          get_local_id(0) << 18 | get_local_id(1) << 24 | get_local_id(2) << 28;
+}
+
+__kernel void reverse_in_group(__global int *data, __local int *tmp)
+{
+	int l = get_local_id(0), n = get_local_size(0), base = get_group_id(0) * n;
+
+	tmp[l] = data[base + l];
+	barrier(CLK_LOCAL_MEM_FENCE);
+	data[base + l] = tmp[n - 1 - l];
+}
+
+/* An array that cannot live in registers: scratch. */
+__kernel void scratch(__global int *out, __global const int *index)
+{
+	int stack[64];
+	int i = get_global_id(0);
+
+	for (int k = 0; k < 64; k++)
+		stack[k] = i * 64 + k;
+	for (int k = 0; k < 64; k++)
+		stack[index[k]] += stack[index[63 - k]];
+	out[i] = stack[index[i & 63]];
+}
+
+__kernel void wait_for_flag(__global volatile int *flag, __global int *out)
+{
+	while (__opencl_atomic_load((__global atomic_int *)flag, memory_order_acquire,
+	                            memory_scope_all_svm_devices) == 0)
+		;
+	out[get_global_id(0)] = 1;
+}
+
+__kernel void set_flag(__global volatile int *flag)
+{
+	__opencl_atomic_store((__global atomic_int *)flag, 1, memory_order_release,
+	                      memory_scope_all_svm_devices);
+}
+
+__kernel void count(__global volatile int *counter)
+{
+	__opencl_atomic_fetch_add((__global atomic_int *)counter, 1, memory_order_relaxed,
+	                          memory_scope_device);
+}
+
+__kernel void wild_store(__global int *where)
+{
+	where[get_global_id(0)] = 1;
+}
+
+__kernel void unknown_instruction(__global int *out)
+{
+	out[0] = 1;
+	__asm__ volatile(".long 0xbfff0000");
+	out[0] = 2;
+}
+
+__kernel void nothing(void)
+{
+}
