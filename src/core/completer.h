@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Completions of dispatches that run once while somebody wants their times.
+ *
+ * The packet gets a signal of ours; a thread of ours waits for it, delivers the
+ * record, copies the time stamps to the application's signal and then completes
+ * that one. While such a packet is outstanding in a queue, later packets with a
+ * completion signal go the same way, so that the application sees completions
+ * in no other order than the queue's.
+ */
+#ifndef KR_COMPLETER_H
+#define KR_COMPLETER_H
+
+#include <stdbool.h>
+
+#include "core/proxy.h"
+
+struct kr_tracked {
+	const struct kr_dispatch *dispatch; /* NULL: not a dispatch, only its signal counts */
+	bool record;                        /* deliver KERNEL_DISPATCH records */
+	bool collect;                       /* put the execution into the report */
+};
+
+/* Takes a signal for the packet, which the caller then submits. Waits for one
+ * up to the deadline (0: for ever) when too many are outstanding. False: time
+ * is up (`*gave_up` false) or there is no memory (`*gave_up` true). */
+bool kr_completer_track(struct kr_proxy *proxy, union kr_packet *packet, const struct kr_tracked *what,
+                        uint64_t deadline, bool *gave_up);
+
+/* The queue is gone: what is outstanding in it will not complete any more. */
+void kr_completer_forget(struct kr_proxy *proxy);
+
+/* Waits until nothing is outstanding, at most for `ns`; then stops the thread. */
+void kr_completer_finish(uint64_t ns);
+
+#endif

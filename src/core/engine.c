@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: MIT */
+#include "core/engine.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/agents.h"
+#include "core/code.h"
+#include "core/collector.h"
+#include "core/completer.h"
+#include "core/fence.h"
+#include "core/log.h"
+#include "core/snapshot.h"
+#include "core/tools.h"
+#include "core/tracker.h"
+#include "options/options.h"
+
+/* At the end, dispatches that are still running get this long to be reported. */
+#define LAST_WAIT_NS 2000000000u
+
+static struct {
+	_Atomic bool active;
+	_Atomic bool ended; /* tools were finalized; they do not come back */
+	bool started, result;
+} engine;
+
+bool
+kr_engine_active(void)
+{
+	return atomic_load_explicit(&engine.active, memory_order_relaxed);
+}
+
+bool
+kr_engine_wanted(void)
+{
+	const struct kr_options *o = kr_options_get();
+
+	return o->valid && (o->active || kr_tools_exported());
+}
+
+static void
+in_child(void)
+{
+	/* The runtime does not survive a fork; neither do we, until hsa_init. */
+	atomic_store(&engine.active, false);
+}
+
+static void
+at_exit(void)
+{
+	if (!atomic_exchange(&engine.ended, true)) {
+		if (kr_engine_active())
+			kr_completer_finish(LAST_WAIT_NS);
+		kr_tools_finalize();
+	}
+	kr_collector_flush();
+}
+
+bool
+kr_engine_start(void)
+{
+	const struct kr_options *o = kr_options_get();
+	struct kr_tools_options tools = {.tool_paths = o->tool, .builtin_driver = o->active};
+
+	if (engine.started) {
+		/* The runtime is up once more. */
+		atomic_store(&engine.active, engine.result && !engine.ended);
+		return engine.result && !engine.ended;
+	}
+	engine.started = true;
+	if (o->active)
+		kr_collector_start(o);
+	engine.result = kr_tools_load(&tools);
+	if (engine.result || o->active) {
+		/* Registered this late it runs before the destructors of the runtime. */
+		atexit(at_exit);
+		pthread_atfork(NULL, NULL, in_child);
+	}
+	atomic_store(&engine.active, engine.result);
+	return engine.result;
+}
+
+void
+kr_engine_stop(void)
+{
+	struct kr_agent *agent;
+
+	if (!kr_engine_active())
+		return;
+	kr_completer_finish(LAST_WAIT_NS);
+	if (!atomic_exchange(&engine.ended, true))
+		kr_tools_finalize();
+	atomic_store(&engine.active, false);
+	for (unsigned i = 0; (agent = kr_agent_at(i)) != NULL; i++) {
+		kr_snapshot_destroy(agent);
+		kr_fence_destroy(agent);
+	}
+	kr_tracker_clear();
+	kr_code_clear();
+	kr_agents_finish();
+}
+
+/* The library goes (dlclose, or the end of a process that never called exit
+ * handlers of ours): whatever was not said yet. */
+__attribute__((destructor)) static void
+library_gone(void)
+{
+	if (engine.started)
+		at_exit();
+}
+
+/* ---- what the tool-facing part asks for ---- */
+
+bool
+kr_agent_info(uint64_t agent_handle, kreplay_agent_info_t *out)
+{
+	struct kr_agent *agent = kr_agent_find((hsa_agent_t){agent_handle});
+
+	if (agent == NULL)
+		return false;
+	out->id.handle = agent_handle;
+	out->memory_bytes = agent->memory_bytes;
+	out->node = agent->node;
+	out->compute_units = agent->compute_units;
+	memcpy(out->name, agent->name, sizeof(out->name));
+	memcpy(out->isa, agent->isa, sizeof(out->isa));
+	return true;
+}
+
+uint64_t
+kr_timestamp_ns(void)
+{
+	static _Atomic uint64_t frequency;
+	uint64_t hertz = atomic_load(&frequency), ticks = 0;
+
+	if (hertz == 0) {
+		kr_next.hsa_system_get_info(HSA_SYSTEM_INFO_TIMESTAMP_FREQUENCY, &hertz);
+		atomic_store(&frequency, hertz != 0 ? hertz : 1000000000u);
+		hertz = frequency;
+	}
+	kr_next.hsa_system_get_info(HSA_SYSTEM_INFO_TIMESTAMP, &ticks);
+	return (uint64_t)((unsigned __int128)ticks * 1000000000u / hertz);
+}

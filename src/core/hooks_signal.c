@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: MIT */
+/* Signal operations: all that can ring the doorbell of a queue of ours. */
+#include "core/proxy.h"
+
+/* The operation is carried out in any case: the value of a doorbell is the
+ * application's to read. */
+#define RING(signal) \
+	do { \
+		struct kr_proxy *p = kr_proxy_of_doorbell(signal); \
+		if (p != NULL) \
+			kr_proxy_ring(p); \
+	} while (0)
+
+#define VOID_OP(name) \
+	void kr_hook_##name(hsa_signal_t signal, hsa_signal_value_t value) \
+	{ \
+		kr_next.name(signal, value); \
+		RING(signal); \
+	}
+
+#define VALUE_OP(name) \
+	hsa_signal_value_t kr_hook_##name(hsa_signal_t signal, hsa_signal_value_t value) \
+	{ \
+		hsa_signal_value_t old = kr_next.name(signal, value); \
+\
+		RING(signal); \
+		return old; \
+	}
+
+#define CAS_OP(name) \
+	hsa_signal_value_t kr_hook_##name(hsa_signal_t signal, hsa_signal_value_t expected, hsa_signal_value_t value) \
+	{ \
+		hsa_signal_value_t old = kr_next.name(signal, expected, value); \
+\
+		RING(signal); \
+		return old; \
+	}
+
+#define ORDERS(OP, name) \
+	OP(name##_relaxed) \
+	OP(name##_scacquire) \
+	OP(name##_screlease) \
+	OP(name##_scacq_screl)
+
+VOID_OP(hsa_signal_store_relaxed)
+VOID_OP(hsa_signal_store_screlease)
+VOID_OP(hsa_signal_silent_store_relaxed)
+VOID_OP(hsa_signal_silent_store_screlease)
+ORDERS(VALUE_OP, hsa_signal_exchange)
+ORDERS(CAS_OP, hsa_signal_cas)
+ORDERS(VOID_OP, hsa_signal_add)
+ORDERS(VOID_OP, hsa_signal_subtract)
+ORDERS(VOID_OP, hsa_signal_and)
+ORDERS(VOID_OP, hsa_signal_or)
+ORDERS(VOID_OP, hsa_signal_xor)

@@ -1,0 +1,380 @@
+/* SPDX-License-Identifier: MIT */
+#include "core/proxy.h"
+
+#include <sched.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "core/agents.h"
+#include "core/collector.h"
+#include "core/completer.h"
+#include "core/kernels.h"
+#include "core/log.h"
+#include "core/proxy_internal.h"
+#include "core/window.h"
+
+/* How long a ringing thread waits for predecessors or another window before
+ * the worker takes over: whoever rings and then satisfies its own dependency
+ * must get its thread back. */
+#define PATIENCE_NS 100000000u
+
+/* Queues whose packet in hand this thread is dealing with, innermost last. A
+ * callback of a tool may ring; what it submits is forwarded as it is. */
+#define MAX_NESTED 8
+static _Thread_local struct kr_proxy *mine[MAX_NESTED];
+static _Thread_local unsigned mine_count;
+
+static _Atomic uint64_t dispatch_count;
+
+/* ---- the hardware side ---- */
+
+static uint64_t
+hw_read(const struct kr_proxy *p)
+{
+	return kr_next.hsa_queue_load_read_index_scacquire(p->hw);
+}
+
+static void
+put(struct kr_proxy *p, const union kr_packet *packet, uint32_t head)
+{
+	/* The ring is twice the application's, so this is for the largest queues only. */
+	while (p->hw_write - hw_read(p) > p->hw_mask)
+		sched_yield();
+	kr_packet_publish(&p->hw_ring[p->hw_write & p->hw_mask], packet, head);
+	p->hw_write++;
+}
+
+static void
+ring_hw(struct kr_proxy *p)
+{
+	if (p->hw_rung == p->hw_write)
+		return;
+	p->hw_rung = p->hw_write;
+	kr_next.hsa_queue_store_write_index_screlease(p->hw, p->hw_write);
+	kr_next.hsa_signal_store_screlease(p->hw_doorbell, (hsa_signal_value_t)(p->hw_write - 1));
+}
+
+void
+kr_proxy_submit(struct kr_proxy *p, const union kr_packet *packet)
+{
+	put(p, packet, atomic_load_explicit(&packet->head, memory_order_relaxed));
+	ring_hw(p);
+}
+
+/* Everything that was submitted has finished: the soft queue is as empty. */
+void
+kr_proxy_set_idle(struct kr_proxy *p)
+{
+	p->hw_idle_at = p->hw_write;
+	atomic_store(&p->soft_base, atomic_load_explicit(&p->taken_to, memory_order_relaxed));
+	atomic_store(&p->hw_base, p->hw_write);
+}
+
+void
+kr_proxy_refresh(struct kr_proxy *p)
+{
+	/* The two bases change one after the other; a mixed pair can only overshoot,
+	 * and what was taken is free to be used again in any case. */
+	uint64_t base = atomic_load(&p->soft_base);
+	uint64_t hw = hw_read(p), hw_base = atomic_load(&p->hw_base);
+	uint64_t to = hw > hw_base ? base + (hw - hw_base) : base;
+	uint64_t taken = atomic_load_explicit(&p->taken_to, memory_order_acquire);
+	uint64_t old = __atomic_load_n(&p->soft_amd->read_dispatch_id, __ATOMIC_RELAXED);
+
+	if (to > taken)
+		to = taken;
+	while (old < to && !__atomic_compare_exchange_n(&p->soft_amd->read_dispatch_id, &old, to, true,
+							__ATOMIC_RELEASE, __ATOMIC_RELAXED))
+		;
+}
+
+/* ---- taking packets ---- */
+
+/* Whether anybody wants to see dispatches one by one. */
+static bool
+interested(void)
+{
+	return kr_replay_wanted() || kr_dispatch_wanted() || kr_collector_active();
+}
+
+/* Forwards packets until one is found that somebody wants to see, which is then
+ * in hand. False: the soft ring is empty. */
+static bool
+take(struct kr_proxy *p, bool quiet)
+{
+	uint64_t index = atomic_load_explicit(&p->taken_to, memory_order_relaxed);
+	bool look = !quiet && interested();
+
+	for (;; index++) {
+		union kr_packet *slot = &p->ring[index & p->mask];
+		uint32_t head = atomic_load_explicit(&slot->head, memory_order_acquire);
+		unsigned type = kr_packet_type(head);
+		bool stop;
+
+		if (type == HSA_PACKET_TYPE_INVALID)
+			break;
+		stop = look && (type == HSA_PACKET_TYPE_KERNEL_DISPATCH || atomic_load(&p->tracked) != 0);
+		if (stop) {
+			kr_packet_publish(&p->packet, slot, head);
+			p->stage = KR_STAGE_TAKEN;
+		} else {
+			put(p, slot, head);
+		}
+		/* The slot's next owner waits for the read index, not for this. */
+		atomic_store_explicit(&slot->head, HSA_PACKET_TYPE_INVALID, memory_order_release);
+		atomic_store_explicit(&p->taken_to, index + 1, memory_order_release);
+		if (stop)
+			return true;
+	}
+	return false;
+}
+
+/* ---- ownership ---- */
+
+static void
+park(struct kr_proxy *p)
+{
+	atomic_store(&p->owner, KR_QUEUE_PARKED);
+}
+
+/* Back to the reader side of the agent; false when the deadline passes first,
+ * and the queue stays parked then. */
+static bool
+unpark(struct kr_proxy *p, uint64_t deadline)
+{
+	for (;;) {
+		uintptr_t writer;
+
+		atomic_exchange(&p->owner, KR_QUEUE_SUBMITTING);
+		writer = atomic_load(&p->agent->writer);
+		if (writer == 0 || writer == kr_thread_token())
+			return true;
+		park(p);
+		if (!kr_agent_wait_open(p->agent, deadline))
+			return false;
+	}
+}
+
+static bool
+is_mine(const struct kr_proxy *p)
+{
+	for (unsigned i = 0; i < mine_count; i++)
+		if (mine[i] == p)
+			return true;
+	return false;
+}
+
+/* ---- the packet in hand ---- */
+
+static void
+describe(struct kr_proxy *p, struct kr_dispatch *d)
+{
+	const hsa_kernel_dispatch_packet_t *k = &p->packet.dispatch;
+
+	*d = (struct kr_dispatch){.thread_id = (uint64_t)syscall(SYS_gettid)};
+	d->info.size = offsetof(kreplay_kernel_dispatch_info_t, reserved_padding);
+	d->info.agent_id.handle = p->agent->handle.handle;
+	d->info.queue_id.handle = p->id;
+	d->info.dispatch_id = atomic_fetch_add(&dispatch_count, 1) + 1;
+	d->correlation_id = d->info.dispatch_id;
+	d->info.private_segment_size = k->private_segment_size;
+	d->info.group_segment_size = k->group_segment_size;
+	d->info.workgroup_size = (kreplay_dim3_t){k->workgroup_size_x, k->workgroup_size_y, k->workgroup_size_z};
+	d->info.grid_size = (kreplay_dim3_t){k->grid_size_x, k->grid_size_y, k->grid_size_z};
+	p->kernel = kr_kernel_of_object(k->kernel_object);
+	if (p->kernel == NULL)
+		return;
+	d->info.kernel_id = p->kernel->id;
+	d->name = p->kernel->name;
+	d->mangled = p->kernel->mangled;
+	if (p->kernel->journal == 0)
+		p->kernel->journal = kr_collect_kernel(d->name, d->mangled);
+	d->journal_kernel = p->kernel->journal;
+}
+
+/* A dispatch that was just taken: who wants it how. Parked. */
+static void
+ask(struct kr_proxy *p)
+{
+	struct kr_dispatch dispatch;
+
+	p->asked = false;
+	p->stage = KR_STAGE_ONCE;
+	if (kr_packet_type(p->packet.head) != HSA_PACKET_TYPE_KERNEL_DISPATCH)
+		return;
+	describe(p, &p->replay.dispatch);
+	kr_collect_dispatch(p->replay.dispatch.journal_kernel);
+	if (!kr_replay_wanted())
+		return;
+	p->asked = true;
+	dispatch = p->replay.dispatch;
+	if (kr_replay_begin(&p->replay, &dispatch) == KR_RUN_WINDOW)
+		p->stage = KR_STAGE_WINDOW;
+}
+
+/* The packet in hand goes to the hardware as it is, but for its completion
+ * signal when its times are wanted. Submitting. */
+static bool
+forward(struct kr_proxy *p, uint64_t deadline)
+{
+	bool is_dispatch = kr_packet_type(p->packet.head) == HSA_PACKET_TYPE_KERNEL_DISPATCH;
+	struct kr_tracked what = {.dispatch = is_dispatch ? &p->replay.dispatch : NULL};
+	bool gave_up = false;
+
+	if (is_dispatch) {
+		what.record = kr_dispatch_wanted();
+		/* Declined, or one pass asked for: its time belongs in the table. */
+		what.collect = p->asked && kr_collector_active() &&
+			       (p->replay.decline != KREPLAY_DECLINE_NONE || p->replay.replay_pass_count != NULL);
+	}
+	if (what.record || what.collect ||
+	    (atomic_load(&p->tracked) != 0 && kr_packet_signal(&p->packet).handle != 0)) {
+		park(p); /* records are tools' callbacks, and the wait for a signal may be long */
+		if (!kr_completer_track(p, &p->packet, &what, deadline, &gave_up) && !gave_up)
+			return false;
+		if (gave_up)
+			kr_log_once("track", KR_LOG_WARN, "completer",
+				    "no signal to be had: the times of some dispatches are missing");
+		if (!unpark(p, 0))
+			return false;
+	}
+	put(p, &p->packet, p->packet.head);
+	ring_hw(p);
+	return true;
+}
+
+/* Brings the packet in hand to its end; false when the deadline came first. */
+static bool
+settle(struct kr_proxy *p, uint64_t deadline)
+{
+	if (p->stage == KR_STAGE_TAKEN) {
+		park(p);
+		ask(p);
+	}
+	if (p->stage == KR_STAGE_WINDOW) {
+		park(p);
+		switch (kr_window_run(p, deadline)) {
+		case KR_WINDOW_DONE:
+			p->stage = KR_STAGE_NONE;
+			break;
+		case KR_WINDOW_DECLINED:
+			p->stage = KR_STAGE_ONCE;
+			break;
+		case KR_WINDOW_LATER:
+			return false;
+		}
+	}
+	if (p->stage == KR_STAGE_ONCE) {
+		if (!unpark(p, deadline) || !forward(p, deadline))
+			return false;
+		p->stage = KR_STAGE_NONE;
+		if (p->asked) {
+			park(p);
+			kr_replay_end(&p->replay);
+		}
+	}
+	return unpark(p, deadline);
+}
+
+/* Moves packets until there are none. False: the deadline passed, and the queue
+ * is parked with what is left to do. */
+static bool
+move(struct kr_proxy *p, uint64_t patience)
+{
+	uint64_t deadline = 0;
+	bool done = false, nested = mine_count > 0;
+
+	if (mine_count == MAX_NESTED)
+		nested = true;
+	else
+		mine[mine_count++] = p;
+	if (nested)
+		kr_window_reentered(p->agent);
+	for (;;) {
+		if (atomic_load(&p->agent->writer) != 0 || p->stage != KR_STAGE_NONE) {
+			if (deadline == 0 && patience != 0)
+				deadline = kr_now_ns() + patience;
+			if (!unpark(p, deadline) || (p->stage != KR_STAGE_NONE && !settle(p, deadline)))
+				break;
+		}
+		if (!take(p, nested)) {
+			ring_hw(p);
+			done = true;
+			break;
+		}
+		ring_hw(p); /* predecessors of what is in hand */
+	}
+	if (mine_count > 0 && mine[mine_count - 1] == p)
+		mine_count--;
+	return done;
+}
+
+/* A callback rings the very queue whose packet is in hand. */
+static void
+ring_nested(struct kr_proxy *p)
+{
+	uint32_t before = atomic_load(&p->owner);
+	enum kr_stage stage = p->stage;
+
+	kr_window_reentered(p->agent);
+	if (!unpark(p, 0))
+		return;
+	take(p, true);
+	ring_hw(p);
+	p->stage = stage;
+	atomic_store(&p->owner, before);
+}
+
+void
+kr_proxy_ring(struct kr_proxy *p)
+{
+	for (;;) {
+		uint32_t free_now = KR_QUEUE_FREE;
+		uint64_t seen;
+
+		if (!atomic_compare_exchange_strong(&p->owner, &free_now, KR_QUEUE_SUBMITTING)) {
+			if (is_mine(p)) {
+				ring_nested(p);
+				return;
+			}
+			/* Its owner looks at `rings` after letting go, so either the
+			 * owner sees this or we become the owner. */
+			atomic_fetch_add(&p->rings, 1);
+			free_now = KR_QUEUE_FREE;
+			if (!atomic_compare_exchange_strong(&p->owner, &free_now, KR_QUEUE_SUBMITTING))
+				return;
+		}
+		seen = atomic_load(&p->rings);
+		if (!move(p, PATIENCE_NS)) {
+			kr_worker_take_over(p);
+			return;
+		}
+		atomic_exchange(&p->owner, KR_QUEUE_FREE);
+		if (atomic_load(&p->rings) == seen)
+			return;
+	}
+}
+
+/* The worker's round: it owns the queue already. */
+void
+kr_proxy_finish_ring(struct kr_proxy *p)
+{
+	uint64_t seen;
+
+	do {
+		uint32_t free_now = KR_QUEUE_FREE;
+
+		seen = atomic_load(&p->rings);
+		if (p->stage == KR_STAGE_WINDOW)
+			p->replay.flags |= KREPLAY_FLAG_OTHER_THREAD;
+		while (!move(p, 0))
+			; /* without patience it ends only when the queue dies, see unpark */
+		atomic_exchange(&p->owner, KR_QUEUE_FREE);
+		if (atomic_load(&p->rings) == seen ||
+		    !atomic_compare_exchange_strong(&p->owner, &free_now, KR_QUEUE_SUBMITTING))
+			return;
+	} while (true);
+}

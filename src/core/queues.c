@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: MIT */
+/* The life of a queue proxy: made, found, destroyed. */
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/agents.h"
+#include "core/completer.h"
+#include "core/log.h"
+#include "core/proxy_internal.h"
+#include "core/ptrmap.h"
+
+#define SMALLEST_QUEUE 64u /* packets: the runtime rounds up to a page of them */
+
+static struct {
+	pthread_mutex_t mutex; /* writers of the maps */
+	struct kr_ptrmap by_queue, by_doorbell;
+} queues = {.mutex = PTHREAD_MUTEX_INITIALIZER};
+
+_Atomic uint32_t kr_proxy_count;
+
+struct kr_proxy *
+kr_proxy_of_queue(const hsa_queue_t *queue)
+{
+	if (atomic_load_explicit(&kr_proxy_count, memory_order_relaxed) == 0)
+		return NULL;
+	return kr_ptrmap_get(&queues.by_queue, (uint64_t)(uintptr_t)queue);
+}
+
+struct kr_proxy *
+kr_proxy_of_doorbell(hsa_signal_t signal)
+{
+	if (atomic_load_explicit(&kr_proxy_count, memory_order_relaxed) == 0)
+		return NULL;
+	return kr_ptrmap_get(&queues.by_doorbell, signal.handle);
+}
+
+/* The runtime reports an error on the hardware queue: the application hears of
+ * it on the queue that it knows. */
+static void
+on_error(hsa_status_t status, hsa_queue_t *source, void *data)
+{
+	struct kr_proxy *p = data;
+
+	atomic_store(&p->failed, true);
+	/* A pass or a drain that waits will not see its signal any more. */
+	kr_next.hsa_signal_store_screlease(p->pass_signal, -1);
+	if (p->callback != NULL)
+		p->callback(status, p->soft, p->callback_data);
+}
+
+/* What clients read from behind the queue pointer: HIP fills hidden kernel
+ * arguments from the aperture bases. */
+static void
+copy_queue_fields(struct kr_proxy *p)
+{
+	const amd_queue_t *hw = (const amd_queue_t *)p->hw;
+	amd_queue_t *soft = (amd_queue_t *)p->soft;
+
+	p->soft_amd = soft;
+	soft->hsa_queue.id = hw->hsa_queue.id;
+	soft->group_segment_aperture_base_hi = hw->group_segment_aperture_base_hi;
+	soft->private_segment_aperture_base_hi = hw->private_segment_aperture_base_hi;
+	soft->max_cu_id = hw->max_cu_id;
+	soft->max_wave_id = hw->max_wave_id;
+	soft->compute_tmpring_size = hw->compute_tmpring_size;
+	memcpy(soft->scratch_resource_descriptor, hw->scratch_resource_descriptor,
+	       sizeof(soft->scratch_resource_descriptor));
+	soft->scratch_backing_memory_location = hw->scratch_backing_memory_location;
+	soft->scratch_backing_memory_byte_size = hw->scratch_backing_memory_byte_size;
+	soft->scratch_wave64_lane_byte_size = hw->scratch_wave64_lane_byte_size;
+	soft->queue_properties = hw->queue_properties;
+}
+
+static bool
+make_signals(struct kr_proxy *p)
+{
+	/* Nobody sleeps on a doorbell, so it needs no event of the driver. */
+	return kr_next.hsa_amd_signal_create(0, 0, NULL, HSA_AMD_SIGNAL_AMD_GPU_ONLY, &p->doorbell) ==
+		       HSA_STATUS_SUCCESS &&
+	       kr_next.hsa_signal_create(1, 0, NULL, &p->pass_signal) == HSA_STATUS_SUCCESS &&
+	       kr_next.hsa_signal_create(1, 0, NULL, &p->drain_signal) == HSA_STATUS_SUCCESS;
+}
+
+static void
+destroy_signal(hsa_signal_t signal)
+{
+	if (signal.handle != 0)
+		kr_next.hsa_signal_destroy(signal);
+}
+
+static bool
+make_soft(struct kr_proxy *p, uint32_t size)
+{
+	hsa_region_t region;
+
+	if (!make_signals(p) || !kr_host_region(&region) ||
+	    kr_next.hsa_soft_queue_create(region, size, p->hw->type == HSA_QUEUE_TYPE_SINGLE ? HSA_QUEUE_TYPE_SINGLE
+											      : HSA_QUEUE_TYPE_MULTI,
+					  p->hw->features, p->doorbell, &p->soft) != HSA_STATUS_SUCCESS)
+		return false;
+	copy_queue_fields(p);
+	p->ring = p->soft->base_address;
+	p->mask = p->soft->size - 1;
+	p->hw_ring = p->hw->base_address;
+	p->hw_mask = p->hw->size - 1;
+	p->hw_doorbell = p->hw->doorbell_signal;
+	p->id = p->hw->id;
+	/* Passes need time stamps whether the application wants them or not. */
+	kr_next.hsa_amd_profiling_set_profiler_enabled(p->hw, 1);
+	return true;
+}
+
+static bool
+publish(struct kr_proxy *p)
+{
+	bool ok;
+
+	pthread_mutex_lock(&queues.mutex);
+	ok = kr_ptrmap_put(&queues.by_queue, (uint64_t)(uintptr_t)p->soft, p) &&
+	     kr_ptrmap_put(&queues.by_doorbell, p->doorbell.handle, p);
+	if (!ok)
+		kr_ptrmap_remove(&queues.by_queue, (uint64_t)(uintptr_t)p->soft);
+	pthread_mutex_unlock(&queues.mutex);
+	if (!ok)
+		return false;
+	pthread_mutex_lock(&p->agent->mutex);
+	p->next_on_agent = p->agent->queues;
+	p->agent->queues = p;
+	pthread_mutex_unlock(&p->agent->mutex);
+	atomic_fetch_add(&kr_proxy_count, 1);
+	return true;
+}
+
+/* Frees what is there; the hardware queue is the caller's. */
+static void
+dispose(struct kr_proxy *p)
+{
+	if (p->soft != NULL)
+		kr_next.hsa_queue_destroy(p->soft);
+	destroy_signal(p->doorbell);
+	destroy_signal(p->pass_signal);
+	destroy_signal(p->drain_signal);
+	pthread_mutex_destroy(&p->drain_mutex);
+	free(p);
+}
+
+hsa_status_t
+kr_proxy_create(hsa_agent_t agent, uint32_t size, hsa_queue_type32_t type,
+                void (*callback)(hsa_status_t, hsa_queue_t *, void *), void *data, uint32_t private_segment_size,
+                uint32_t group_segment_size, hsa_queue_t **queue)
+{
+	uint32_t soft_size = size < SMALLEST_QUEUE ? SMALLEST_QUEUE : size, max = 0;
+	struct kr_proxy *p = aligned_alloc(64, (sizeof(*p) + 63) / 64 * 64);
+	hsa_status_t status;
+
+	if (p != NULL) {
+		memset(p, 0, sizeof(*p));
+		p->agent = kr_agent_find(agent);
+	}
+	/* What the runtime would refuse, it refuses; what cannot be proxied, it has. */
+	if (p == NULL || p->agent == NULL || queue == NULL || size == 0 || (size & (size - 1)) != 0)
+		goto plain;
+	kr_next.hsa_agent_get_info(agent, HSA_AGENT_INFO_QUEUE_MAX_SIZE, &max);
+	p->callback = callback;
+	p->callback_data = data;
+	pthread_mutex_init(&p->drain_mutex, NULL);
+	status = kr_next.hsa_queue_create(agent, soft_size <= max / 2 ? soft_size * 2 : size, type, on_error, p,
+					  private_segment_size, group_segment_size, &p->hw);
+	if (status != HSA_STATUS_SUCCESS) {
+		free(p);
+		return status;
+	}
+	kr_worker_init(p);
+	if (make_soft(p, soft_size) && publish(p)) {
+		*queue = p->soft;
+		return HSA_STATUS_SUCCESS;
+	}
+	kr_log_once("queue", KR_LOG_WARN, "queue", "no proxy for a queue (out of resources): its dispatches are not seen");
+	kr_next.hsa_queue_destroy(p->hw);
+	kr_worker_finish(p);
+	dispose(p);
+	return kr_next.hsa_queue_create(agent, size, type, callback, data, private_segment_size, group_segment_size,
+					queue);
+plain:
+	free(p);
+	return kr_next.hsa_queue_create(agent, size, type, callback, data, private_segment_size, group_segment_size,
+					queue);
+}
+
+hsa_status_t
+kr_proxy_destroy(struct kr_proxy *p)
+{
+	uint32_t free_now;
+	hsa_status_t status;
+
+	/* Whoever is at it finishes first; a window that cannot open any more gives
+	 * up. Then nobody gets in again: the queue stays owned. */
+	atomic_store(&p->dying, true);
+	do {
+		free_now = KR_QUEUE_FREE;
+		if (atomic_compare_exchange_strong(&p->owner, &free_now, KR_QUEUE_PARKED))
+			break;
+		sched_yield();
+	} while (true);
+	kr_worker_finish(p);
+
+	/* A window on another queue of the agent may be draining this one. */
+	kr_agent_enter(p->agent);
+	pthread_mutex_lock(&p->agent->mutex);
+	for (struct kr_proxy **at = &p->agent->queues; *at != NULL; at = &(*at)->next_on_agent)
+		if (*at == p) {
+			*at = p->next_on_agent;
+			break;
+		}
+	pthread_mutex_unlock(&p->agent->mutex);
+	kr_agent_leave(p->agent);
+	pthread_mutex_lock(&queues.mutex);
+	kr_ptrmap_remove(&queues.by_queue, (uint64_t)(uintptr_t)p->soft);
+	kr_ptrmap_remove(&queues.by_doorbell, p->doorbell.handle);
+	pthread_mutex_unlock(&queues.mutex);
+	atomic_fetch_sub(&kr_proxy_count, 1);
+
+	status = kr_next.hsa_queue_destroy(p->hw);
+	kr_completer_forget(p);
+	dispose(p);
+	return status;
+}

@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: MIT */
+#include "engine_test.h"
+
+#include <elf.h>
+
+#include "core/code.h"
+#include "core/kernels.h"
+#include "core/engine.h"
+#include "core/log.h"
+
+static struct {
+	Elf64_Ehdr header;
+	Elf64_Phdr segment[4];
+} image;
+
+static void
+make_image(void)
+{
+	memset(&image, 0, sizeof(image));
+	memcpy(image.header.e_ident, ELFMAG, SELFMAG);
+	image.header.e_ident[EI_CLASS] = ELFCLASS64;
+	image.header.e_ident[EI_DATA] = ELFDATA2LSB;
+	image.header.e_ident[EI_VERSION] = EV_CURRENT;
+	image.header.e_type = ET_DYN;
+	image.header.e_machine = 224; /* EM_AMDGPU */
+	image.header.e_version = EV_CURRENT;
+	image.header.e_ehsize = sizeof(Elf64_Ehdr);
+	image.header.e_phoff = sizeof(Elf64_Ehdr);
+	image.header.e_phentsize = sizeof(Elf64_Phdr);
+	image.header.e_phnum = 4;
+	image.segment[0] = (Elf64_Phdr){.p_type = PT_LOAD, .p_flags = PF_R, .p_vaddr = 0, .p_memsz = 0x100};
+	image.segment[1] = (Elf64_Phdr){.p_type = PT_LOAD, .p_flags = PF_R | PF_W, .p_vaddr = 0x2000, .p_memsz = 0x30};
+	image.segment[2] = (Elf64_Phdr){.p_type = PT_DYNAMIC, .p_flags = PF_R | PF_W, .p_vaddr = 0x3000, .p_memsz = 8};
+	image.segment[3] = (Elf64_Phdr){.p_type = PT_LOAD, .p_flags = PF_R | PF_W, .p_vaddr = 0x4000, .p_memsz = 0x40};
+	stand_in.image = &image;
+	stand_in.image_size = sizeof(image);
+	stand_in.load_delta = 0x10000;
+}
+
+static int
+setup(void **state)
+{
+	stand_in_reset();
+	kr_code_clear();
+	make_image();
+	return !kr_agents_init();
+}
+
+static void
+reads_writable_segments(void **state)
+{
+	struct kr_segment s[4];
+
+	assert_int_equal(kr_code_writable(&image, sizeof(image), s, 4), 2);
+	assert_int_equal(s[0].address, 0x2000);
+	assert_int_equal(s[0].size, 0x30);
+	assert_int_equal(s[1].address, 0x4000);
+	assert_int_equal(kr_code_writable(&image, sizeof(image), s, 1), 2); /* counts beyond the room */
+}
+
+static void
+refuses_what_is_no_image(void **state)
+{
+	struct kr_segment s[4];
+	char junk[64] = "not an ELF image at all";
+
+	assert_int_equal(kr_code_writable(junk, sizeof(junk), s, 4), -1);
+	assert_int_equal(kr_code_writable(&image, 20, s, 4), -1);
+	assert_int_equal(kr_code_writable(&image, sizeof(Elf64_Ehdr) + 10, s, 4), -1);
+}
+
+struct seen {
+	unsigned count;
+	uint64_t address[8], generation;
+};
+
+static bool
+see(const struct kr_segment *s, void *data)
+{
+	struct seen *seen = data;
+
+	seen->address[seen->count++] = s->address;
+	seen->generation = s->generation;
+	return true;
+}
+
+static void
+knows_where_segments_were_placed(void **state)
+{
+	struct kr_agent *gpu = kr_agent_find(STAND_IN_GPU), *other = kr_agent_find(STAND_IN_GPU2);
+	hsa_executable_t e = {5};
+	struct seen seen = {0};
+
+	assert_int_equal(kr_hook_hsa_executable_load_agent_code_object(e, STAND_IN_GPU, (hsa_code_object_reader_t){0},
+								       NULL, NULL), 0);
+	kr_code_loaded(e); /* listed once */
+	assert_true(kr_code_known(gpu));
+	kr_code_each(gpu, see, &seen);
+	assert_int_equal(seen.count, 2);
+	assert_int_equal(seen.address[0], 0x12000);
+	assert_int_equal(seen.address[1], 0x14000);
+	assert_true(kr_code_alive(seen.generation));
+	seen.count = 0;
+	kr_code_each(other, see, &seen);
+	assert_int_equal(seen.count, 0);
+	kr_hook_hsa_executable_destroy(e);
+	kr_code_each(gpu, see, &seen);
+	assert_int_equal(seen.count, 0);
+	assert_false(kr_code_alive(seen.generation));
+}
+
+static void
+says_when_variables_are_unknown(void **state)
+{
+	struct kr_agent *gpu = kr_agent_find(STAND_IN_GPU), *other = kr_agent_find(STAND_IN_GPU2);
+
+	stand_in.image_size = 10;
+	kr_code_loaded((hsa_executable_t){6});
+	assert_false(kr_code_known(gpu));
+	assert_true(kr_code_known(other));
+	kr_code_destroyed((hsa_executable_t){6});
+	assert_true(kr_code_known(gpu));
+	stand_in.no_loader = true;
+	kr_code_clear();
+	kr_code_loaded((hsa_executable_t){7});
+	assert_false(kr_code_known(gpu));
+	assert_false(kr_code_known(other)); /* whose it is cannot be told */
+}
+
+static void
+names_kernels(void **state)
+{
+	hsa_executable_t e = {8};
+	struct kr_kernel *k;
+
+	stand_in.symbols = 3;
+	stand_in.symbol_name[0] = "plain.kd";
+	stand_in.symbol_object[0] = 0x5000;
+	stand_in.symbol_name[1] = "_Z3addPfS_.kd";
+	stand_in.symbol_object[1] = 0x5040;
+	stand_in.symbol_name[2] = "old";
+	stand_in.symbol_object[2] = 0x5080;
+	kr_hook_hsa_executable_freeze(e, NULL);
+	k = kr_kernel_of_object(0x5000);
+	assert_string_equal(k->name, "plain");
+	k = kr_kernel_of_object(0x5040);
+	assert_string_equal(k->mangled, "_Z3addPfS_");
+	assert_ptr_equal(kr_kernel_of_object(0x5040), k);
+	assert_string_equal(kr_kernel_name(k->id, true), "_Z3addPfS_");
+	assert_string_equal(kr_kernel_of_object(0x5080)->name, "old");
+	assert_string_equal(kr_kernel_of_object(0x9990)->name, "kernel@0x9990");
+	assert_null(kr_kernel_name(0, false));
+	assert_null(kr_kernel_name(12345, false));
+	kr_hook_hsa_executable_destroy(e);
+	assert_string_equal(kr_kernel_of_object(0x5000)->name, "kernel@0x5000"); /* the address means nothing now */
+	assert_string_equal(kr_kernel_name(k->id, true), "_Z3addPfS_");          /* the id still does */
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup(reads_writable_segments, setup),
+		cmocka_unit_test_setup(refuses_what_is_no_image, setup),
+		cmocka_unit_test_setup(knows_where_segments_were_placed, setup),
+		cmocka_unit_test_setup(says_when_variables_are_unknown, setup),
+		cmocka_unit_test_setup(names_kernels, setup),
+	};
+
+	kr_log_set_level(KR_LOG_ERROR);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

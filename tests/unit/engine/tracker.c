@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: MIT */
+#include "engine_test.h"
+
+#include "core/tracker.h"
+#include "kreplay/kreplay.h"
+
+static struct kr_agent *gpu;
+
+static int
+setup(void **state)
+{
+	stand_in_reset();
+	kr_tracker_clear();
+	assert_true(kr_agents_init());
+	gpu = kr_agent_find(STAND_IN_GPU);
+	return gpu == NULL;
+}
+
+static void
+classifies_by_pool(void **state)
+{
+	static const struct {
+		uint64_t pool;
+		int class;
+	} rows[] = {
+		{STAND_IN_HOST_POOL, KREPLAY_LEFT_OUT_HOST},
+		{STAND_IN_KERNARG_POOL, KREPLAY_LEFT_OUT_KERNARG},
+		{STAND_IN_FINE_POOL, KREPLAY_LEFT_OUT_FINE_GRAINED},
+	};
+	struct kr_scope scope;
+
+	for (size_t i = 0; i < 3; i++)
+		kr_tracker_add((void *)(uintptr_t)(0x10000 * (i + 1)), 100 * (i + 1), rows[i].pool, 0, KREPLAY_REGION_POOL);
+	kr_tracker_add((void *)0x100000, 7, STAND_IN_DEVICE_POOL, 0, KREPLAY_REGION_POOL);
+	kr_tracker_add((void *)0x200000, 9, STAND_IN_DEVICE_POOL, 1u << 2, KREPLAY_REGION_POOL); /* executable */
+	kr_tracker_add((void *)0x300000, 11, STAND_IN_DEVICE_POOL2, 0, KREPLAY_REGION_POOL);
+	kr_tracker_scope(gpu, &scope);
+	assert_int_equal(scope.regions, 1);
+	assert_int_equal(scope.bytes, 7);
+	for (size_t i = 0; i < 3; i++)
+		assert_int_equal(scope.left_out[rows[i].class], 100 * (i + 1));
+	assert_int_equal(scope.left_out[KREPLAY_LEFT_OUT_EXECUTABLE], 9);
+	for (uintptr_t base = 0x10000; base <= 0x300000; base += 0x10000)
+		kr_tracker_remove((void *)base);
+	kr_tracker_scope(gpu, &scope);
+	assert_int_equal(scope.regions, 0);
+	assert_int_equal(scope.bytes, 0);
+	for (int i = 0; i < 4; i++)
+		assert_int_equal(scope.left_out[i], 0);
+}
+
+static void
+finds_the_allocation_of_any_inner_address(void **state)
+{
+	struct kr_allocation a;
+
+	kr_tracker_add((void *)0x1000, 0x100, STAND_IN_DEVICE_POOL, 0, KREPLAY_REGION_POOL);
+	kr_tracker_add((void *)0x1100, 0x100, STAND_IN_DEVICE_POOL, 0, KREPLAY_REGION_POOL);
+	assert_false(kr_tracker_find((void *)0xfff, &a));
+	assert_true(kr_tracker_find((void *)0x10ff, &a));
+	assert_int_equal(a.base, 0x1000);
+	assert_true(kr_tracker_find((void *)0x1100, &a));
+	assert_int_equal(a.base, 0x1100);
+	assert_false(kr_tracker_find((void *)0x1200, &a));
+	kr_tracker_remove((void *)0x1010); /* not a base: nothing happens */
+	assert_true(kr_tracker_find((void *)0x1010, &a));
+}
+
+static void
+an_address_has_a_new_life_after_a_free(void **state)
+{
+	struct kr_allocation first, second;
+
+	kr_tracker_add((void *)0x1000, 0x100, STAND_IN_DEVICE_POOL, 0, KREPLAY_REGION_POOL);
+	kr_tracker_find((void *)0x1000, &first);
+	assert_true(kr_tracker_alive(0x1000, first.generation));
+	kr_tracker_remove((void *)0x1000);
+	assert_false(kr_tracker_alive(0x1000, first.generation));
+	kr_tracker_add((void *)0x1000, 0x100, STAND_IN_DEVICE_POOL, 0, KREPLAY_REGION_POOL);
+	kr_tracker_find((void *)0x1000, &second);
+	assert_false(kr_tracker_alive(0x1000, first.generation));
+	assert_true(kr_tracker_alive(0x1000, second.generation));
+}
+
+static void
+what_overlaps_was_freed_behind_our_back(void **state)
+{
+	struct kr_scope scope;
+
+	kr_tracker_add((void *)0x1000, 0x100, STAND_IN_DEVICE_POOL, 0, KREPLAY_REGION_POOL);
+	kr_tracker_add((void *)0x1100, 0x100, STAND_IN_DEVICE_POOL, 0, KREPLAY_REGION_POOL);
+	kr_tracker_add((void *)0x1080, 0x100, STAND_IN_DEVICE_POOL, 0, KREPLAY_REGION_POOL);
+	kr_tracker_scope(gpu, &scope);
+	assert_int_equal(scope.regions, 1);
+	assert_int_equal(scope.bytes, 0x100);
+}
+
+static void
+follows_the_hooks(void **state)
+{
+	struct kr_scope scope;
+	void *pool = device_alloc(1000), *region = NULL;
+
+	assert_int_equal(kr_hook_hsa_memory_allocate((hsa_region_t){STAND_IN_DEVICE_POOL}, 500, &region), 0);
+	kr_tracker_scope(gpu, &scope);
+	assert_int_equal(scope.bytes, 1500);
+	kr_hook_hsa_amd_memory_pool_free(pool);
+	kr_hook_hsa_memory_free(region);
+	kr_tracker_scope(gpu, &scope);
+	assert_int_equal(scope.bytes, 0);
+	assert_int_equal(stand_in.live_allocations, 0);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup(classifies_by_pool, setup),
+		cmocka_unit_test_setup(finds_the_allocation_of_any_inner_address, setup),
+		cmocka_unit_test_setup(an_address_has_a_new_life_after_a_free, setup),
+		cmocka_unit_test_setup(what_overlaps_was_freed_behind_our_back, setup),
+		cmocka_unit_test_setup(follows_the_hooks, setup),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

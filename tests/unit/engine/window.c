@@ -1,0 +1,449 @@
+/* SPDX-License-Identifier: MIT */
+/* Windows on the stand-in runtime, with this program as the tool. */
+#include "engine_test.h"
+
+#include <pthread.h>
+
+#include "core/agents.h"
+#include "core/code.h"
+#include "core/engine.h"
+#include "core/log.h"
+#include "core/proxy.h"
+#include "core/tracker.h"
+#include "kreplay/kreplay.h"
+
+/* ---- the tool: passes as told, notes what it sees ---- */
+
+static uint64_t want_passes;
+static hsa_queue_t *nested_queue; /* dispatch here from PASS ENTER */
+static void *free_in_pass;        /* free this in PASS EXIT */
+static struct {
+	unsigned config_enter, config_exit, pass_enter, pass_exit, snapshot, restore, records;
+	kreplay_outcome_t outcome;
+	kreplay_decline_t decline;
+	uint32_t flags;
+	uint64_t passes, snapshot_bytes, restored_bytes, changed_bytes, record_pass[16], left_out[4];
+	unsigned thread_mismatches;
+	pthread_t thread;
+} saw;
+
+static void
+nested(void *arg)
+{
+}
+
+static uint64_t
+pass_count(kreplay_kernel_dispatch_info_t info, kreplay_user_data_t user_data)
+{
+	return want_passes;
+}
+
+static int
+sum(const kreplay_memory_range_t *range, void *data)
+{
+	*(uint64_t *)data += range->bytes;
+	return 0;
+}
+
+static void
+on_replay(kreplay_callback_tracing_record_t record, kreplay_user_data_t *user_data, void *args)
+{
+	kreplay_callback_tracing_kernel_replay_data_t *d = record.payload;
+	bool enter = record.phase == KREPLAY_CALLBACK_PHASE_ENTER;
+
+	switch (record.operation) {
+	case KREPLAY_KERNEL_REPLAY_CONFIG:
+		if (enter) {
+			saw.config_enter++;
+			saw.thread = pthread_self();
+			d->replay_pass_count = pass_count;
+			return;
+		}
+		saw.config_exit++;
+		saw.outcome = d->outcome;
+		saw.decline = d->decline;
+		saw.flags = d->flags;
+		saw.passes = d->passes_run;
+		saw.snapshot_bytes = d->snapshot.bytes;
+		saw.restored_bytes = d->restore.bytes;
+		memcpy(saw.left_out, d->left_out_bytes, sizeof(saw.left_out));
+		return;
+	case KREPLAY_KERNEL_REPLAY_PASS:
+		saw.thread_mismatches += !pthread_equal(saw.thread, pthread_self());
+		saw.pass_enter += enter;
+		saw.pass_exit += !enter;
+		if (enter && nested_queue != NULL)
+			stand_in_dispatch(nested_queue, nested, NULL, (hsa_signal_t){0});
+		if (!enter && free_in_pass != NULL) {
+			kr_hook_hsa_amd_memory_pool_free(free_in_pass);
+			free_in_pass = NULL;
+		}
+		if (!enter && d->memory != NULL) {
+			saw.changed_bytes = 0;
+			d->memory->iterate_changes(d->memory, sum, &saw.changed_bytes);
+		}
+		return;
+	case KREPLAY_KERNEL_REPLAY_SNAPSHOT:
+		saw.snapshot += !enter;
+		return;
+	case KREPLAY_KERNEL_REPLAY_RESTORE:
+		saw.restore += !enter;
+		return;
+	}
+}
+
+static void
+on_dispatch(kreplay_callback_tracing_record_t record, kreplay_user_data_t *user_data, void *args)
+{
+	kreplay_callback_tracing_kernel_dispatch_data_t *d = record.payload;
+
+	if (record.operation == KREPLAY_KERNEL_DISPATCH_COMPLETE && saw.records < 16)
+		saw.record_pass[saw.records++] = d->replay_pass;
+}
+
+static int
+initialize(kreplay_client_finalize_t finalize, void *data)
+{
+	kreplay_context_id_t context, records;
+
+	return kreplay_create_context(&context) || kreplay_create_context(&records) ||
+	       kreplay_configure_callback_tracing_service(context, KREPLAY_CALLBACK_TRACING_KERNEL_REPLAY, NULL, 0,
+							  on_replay, NULL) ||
+	       kreplay_configure_callback_tracing_service(records, KREPLAY_CALLBACK_TRACING_KERNEL_DISPATCH, NULL, 0,
+							  on_dispatch, NULL) ||
+	       kreplay_start_context(context) || kreplay_start_context(records);
+}
+
+kreplay_tool_configure_result_t *
+kreplay_configure(uint32_t version, const char *runtime_version, uint32_t priority, kreplay_client_id_t *id)
+{
+	static kreplay_tool_configure_result_t result = {sizeof(result), initialize, NULL, NULL};
+
+	return &result;
+}
+
+/* ---- the application ---- */
+
+static uint32_t *cell; /* device memory */
+static hsa_queue_t *queue;
+static hsa_signal_t done;
+
+static void
+bump(void *arg)
+{
+	++*(uint32_t *)arg;
+}
+
+static int
+setup(void **state)
+{
+	kr_tracker_clear();
+	kr_code_clear();
+	kr_agents_finish();
+	stand_in_reset();
+	memset(&saw, 0, sizeof(saw));
+	want_passes = 5;
+	nested_queue = NULL;
+	assert_true(kr_engine_start());
+	cell = device_alloc(1024);
+	assert_int_equal(kr_hook_hsa_queue_create(STAND_IN_GPU, 64, HSA_QUEUE_TYPE_MULTI, NULL, NULL, 0, 0, &queue), 0);
+	done = stand_in_signal(1);
+	*cell = 100;
+	return 0;
+}
+
+static int
+teardown(void **state)
+{
+	kr_hook_hsa_queue_destroy(queue);
+	kr_next.hsa_signal_destroy(done);
+	kr_hook_hsa_amd_memory_pool_free(cell);
+	return 0;
+}
+
+/* Waits as an application does; the completion may come from our thread. */
+static void
+wait_done(void)
+{
+	assert_int_equal(kr_next.hsa_signal_wait_scacquire(done, HSA_SIGNAL_CONDITION_LT, 1, UINT64_MAX,
+							   HSA_WAIT_STATE_BLOCKED), 0);
+}
+
+static void
+an_in_place_kernel_counts_once(void **state)
+{
+	stand_in_dispatch(queue, bump, cell, done);
+	wait_done();
+	assert_int_equal(*cell, 101);
+	assert_int_equal(stand_in.executed, 5);
+	assert_int_equal(saw.config_enter, 1);
+	assert_int_equal(saw.config_exit, 1);
+	assert_int_equal(saw.pass_enter, 5);
+	assert_int_equal(saw.pass_exit, 5);
+	assert_int_equal(saw.snapshot, 1);
+	assert_int_equal(saw.restore, 4);
+	assert_int_equal(saw.outcome, KREPLAY_OUTCOME_REPLAYED);
+	assert_int_equal(saw.passes, 5);
+	assert_int_equal(saw.snapshot_bytes, 1024);
+	assert_int_equal(saw.restored_bytes, 4 * 1024);
+	assert_int_equal(saw.changed_bytes, 1); /* 100 -> 101: one byte differs */
+	assert_int_equal(saw.records, 5);
+	for (unsigned i = 0; i < 5; i++)
+		assert_int_equal(saw.record_pass[i], i);
+	assert_int_equal(saw.thread_mismatches, 0);
+	/* Times of the last pass, on the application's own signal. */
+	assert_true(kr_signal_amd(done)->start_ts > 0);
+	assert_true(kr_signal_amd(done)->end_ts >= kr_signal_amd(done)->start_ts);
+	assert_int_equal(kr_hook_hsa_queue_load_read_index_relaxed(queue), 1);
+}
+
+static void
+one_pass_is_the_ordinary_path(void **state)
+{
+	want_passes = 1;
+	stand_in_dispatch(queue, bump, cell, done);
+	wait_done();
+	assert_int_equal(*cell, 101);
+	assert_int_equal(stand_in.executed, 1);
+	assert_int_equal(stand_in.copy.calls, 0);
+	assert_int_equal(saw.pass_enter, 0);
+	assert_int_equal(saw.config_exit, 1);
+	assert_int_equal(saw.outcome, KREPLAY_OUTCOME_ONCE);
+}
+
+/* Scenario 4. */
+static void
+each_of_three_dispatches_under_one_doorbell_is_replayed(void **state)
+{
+	uint64_t index = 0;
+
+	stand_in_write(queue, bump, cell, (hsa_signal_t){0});
+	stand_in_write(queue, bump, cell, (hsa_signal_t){0});
+	index = stand_in_write(queue, bump, cell, done);
+	kr_hook_hsa_signal_store_screlease(queue->doorbell_signal, (hsa_signal_value_t)index);
+	wait_done();
+	assert_int_equal(*cell, 103);
+	assert_int_equal(stand_in.executed, 15);
+	assert_int_equal(saw.config_exit, 3);
+}
+
+/* Scenario 14: the doorbell of barrier(dep) + dispatch, then the same thread stores dep. */
+static void
+who_rings_and_then_satisfies_its_dependency_gets_its_thread_back(void **state)
+{
+	hsa_signal_t dep = stand_in_signal(1);
+	uint64_t index = __atomic_fetch_add(&((amd_queue_t *)queue)->write_dispatch_id, 1, __ATOMIC_SEQ_CST);
+	union kr_packet barrier = {0};
+
+	barrier.barrier.dep_signal[0] = dep;
+	kr_packet_publish((union kr_packet *)queue->base_address + index, &barrier,
+			  kr_packet_header(HSA_PACKET_TYPE_BARRIER_AND, true));
+	stand_in_dispatch(queue, bump, cell, done);
+	assert_int_equal(*cell, 100);
+	kr_hook_hsa_signal_store_screlease(dep, 0);
+	wait_done();
+	assert_int_equal(*cell, 101);
+	assert_int_equal(saw.outcome, KREPLAY_OUTCOME_REPLAYED);
+	assert_true(saw.flags & KREPLAY_FLAG_OTHER_THREAD);
+	kr_next.hsa_signal_destroy(dep);
+}
+
+/* Scenario 15: queue 2 is parked at a barrier that waits for the very dispatch. */
+static void
+a_parked_sibling_counts_as_drained(void **state)
+{
+	hsa_queue_t *second = NULL;
+	union kr_packet barrier = {0};
+	hsa_signal_t second_done = stand_in_signal(1);
+
+	kr_hook_hsa_queue_create(STAND_IN_GPU, 64, HSA_QUEUE_TYPE_MULTI, NULL, NULL, 0, 0, &second);
+	barrier.barrier.dep_signal[0] = done;
+	barrier.barrier.completion_signal = second_done;
+	__atomic_fetch_add(&((amd_queue_t *)second)->write_dispatch_id, 1, __ATOMIC_SEQ_CST);
+	kr_packet_publish(second->base_address, &barrier, kr_packet_header(HSA_PACKET_TYPE_BARRIER_AND, true));
+	kr_hook_hsa_signal_store_screlease(second->doorbell_signal, 0);
+	stand_in_dispatch(queue, bump, cell, done);
+	wait_done();
+	assert_int_equal(saw.outcome, KREPLAY_OUTCOME_REPLAYED);
+	assert_int_equal(*cell, 101);
+	kr_next.hsa_signal_wait_scacquire(second_done, HSA_SIGNAL_CONDITION_LT, 1, UINT64_MAX, HSA_WAIT_STATE_BLOCKED);
+	kr_hook_hsa_queue_destroy(second);
+	kr_next.hsa_signal_destroy(second_done);
+}
+
+/* Scenario 28. */
+static void
+a_callback_that_dispatches_runs_unreplayed(void **state)
+{
+	nested_queue = queue;
+	stand_in_dispatch(queue, bump, cell, done);
+	wait_done();
+	assert_int_equal(*cell, 101);
+	assert_int_equal(saw.config_enter, 1);
+	assert_int_equal(stand_in.executed, 10);
+	assert_int_equal(saw.outcome, KREPLAY_OUTCOME_REPLAYED);
+	assert_true(saw.flags & KREPLAY_FLAG_REENTRANT);
+}
+
+/* Scenario 2: freed from a PASS callback, inside the window. */
+static void
+what_a_callback_frees_is_never_written_again(void **state)
+{
+	free_in_pass = device_alloc(64);
+	stand_in_dispatch(queue, bump, cell, done); /* a write after free would show under ASan */
+	wait_done();
+	assert_int_equal(*cell, 101);
+	assert_int_equal(saw.restored_bytes, 4 * 1024);
+	assert_int_equal(saw.outcome, KREPLAY_OUTCOME_REPLAYED);
+}
+
+static void
+out_of_scope_memory_is_counted_and_left_alone(void **state)
+{
+	void *host = NULL;
+	uint32_t *fine = NULL;
+
+	kr_hook_hsa_amd_memory_pool_allocate((hsa_amd_memory_pool_t){STAND_IN_HOST_POOL}, 300, 0, &host);
+	kr_hook_hsa_amd_memory_pool_allocate((hsa_amd_memory_pool_t){STAND_IN_FINE_POOL}, 200, 0, (void **)&fine);
+	stand_in_dispatch(queue, bump, fine, done);
+	wait_done();
+	assert_int_equal(*fine, 5); /* not undone between passes, and said so */
+	assert_int_equal(saw.left_out[KREPLAY_LEFT_OUT_HOST], 300);
+	assert_int_equal(saw.left_out[KREPLAY_LEFT_OUT_FINE_GRAINED], 200);
+	kr_hook_hsa_amd_memory_pool_free(host);
+	kr_hook_hsa_amd_memory_pool_free(fine);
+}
+
+/* Scenario 10, snapshot side: the k-th copy fails. */
+static void
+a_copy_that_fails_declines(void **state)
+{
+	void *more[3];
+
+	for (int i = 0; i < 3; i++)
+		more[i] = device_alloc(100);
+	for (unsigned k = 1; k <= 4; k++) {
+		kr_next.hsa_signal_store_relaxed(done, 1);
+		stand_in.copy = (struct stand_in_point){.fail_at = k};
+		stand_in_dispatch(queue, bump, cell, done);
+		wait_done();
+		assert_int_equal(*cell, 100 + k);
+		assert_int_equal(saw.outcome, KREPLAY_OUTCOME_DECLINED);
+		assert_int_equal(saw.decline, KREPLAY_DECLINE_COPY_FAILED);
+		assert_int_equal(saw.config_exit, k);
+		assert_int_equal(saw.pass_enter, 0);
+	}
+	for (int i = 0; i < 3; i++)
+		kr_hook_hsa_amd_memory_pool_free(more[i]);
+}
+
+/* Scenario 11: the k-th allocation of ours fails. Nothing is retained yet: each
+ * test has its own agents. */
+static void
+an_allocation_that_fails_declines(void **state)
+{
+	stand_in.pool_allocate = (struct stand_in_point){.fail_at = 1};
+	stand_in_dispatch(queue, bump, cell, done);
+	wait_done();
+	/* The smaller second try is there. */
+	assert_int_equal(saw.outcome, KREPLAY_OUTCOME_REPLAYED);
+	assert_int_equal(*cell, 101);
+	for (unsigned k = 1; k <= 3; k++) {
+		uint32_t *large = device_alloc(k << 20); /* more than what is retained */
+
+		kr_next.hsa_signal_store_relaxed(done, 1);
+		stand_in.pool_allocate = (struct stand_in_point){.fail_at = 1, .fail_on = true};
+		stand_in_dispatch(queue, bump, cell, done);
+		wait_done();
+		stand_in.pool_allocate = (struct stand_in_point){0};
+		assert_int_equal(saw.outcome, KREPLAY_OUTCOME_DECLINED);
+		assert_int_equal(saw.decline, KREPLAY_DECLINE_OUT_OF_MEMORY);
+		assert_int_equal(*cell, 101 + k);
+		kr_hook_hsa_amd_memory_pool_free(large);
+	}
+}
+
+static void
+unknown_variables_decline(void **state)
+{
+	stand_in.image_size = 0;
+	kr_code_loaded((hsa_executable_t){9});
+	stand_in_dispatch(queue, bump, cell, done);
+	wait_done();
+	assert_int_equal(*cell, 101);
+	assert_int_equal(saw.decline, KREPLAY_DECLINE_VARIABLES_UNKNOWN);
+	kr_code_destroyed((hsa_executable_t){9});
+}
+
+static void
+a_window_costs_no_signal(void **state)
+{
+	unsigned before;
+
+	stand_in_dispatch(queue, bump, cell, done);
+	wait_done();
+	before = stand_in.live_signals;
+	for (int i = 0; i < 50; i++) {
+		kr_next.hsa_signal_store_relaxed(done, 1);
+		stand_in_dispatch(queue, bump, cell, done);
+		wait_done();
+	}
+	assert_int_equal(stand_in.live_signals, before);
+	assert_int_equal(*cell, 151);
+}
+
+static void *
+own_queue(void *arg)
+{
+	uint32_t *mine = device_alloc(256);
+	hsa_queue_t *q = NULL;
+	hsa_signal_t s = stand_in_signal(1);
+
+	kr_hook_hsa_queue_create(STAND_IN_GPU, 64, HSA_QUEUE_TYPE_MULTI, NULL, NULL, 0, 0, &q);
+	for (int i = 0; i < 100; i++) {
+		kr_next.hsa_signal_store_relaxed(s, 1);
+		stand_in_dispatch(q, bump, mine, s);
+		kr_next.hsa_signal_wait_scacquire(s, HSA_SIGNAL_CONDITION_LT, 1, UINT64_MAX, HSA_WAIT_STATE_BLOCKED);
+	}
+	assert_int_equal(*mine, 100);
+	kr_hook_hsa_queue_destroy(q);
+	kr_next.hsa_signal_destroy(s);
+	kr_hook_hsa_amd_memory_pool_free(mine);
+	return NULL;
+}
+
+/* Windows of several queues of one agent take turns and lose nothing. */
+static void
+threads_with_queues_of_their_own(void **state)
+{
+	pthread_t thread[4];
+
+	for (int i = 0; i < 4; i++)
+		assert_int_equal(pthread_create(&thread[i], NULL, own_queue, NULL), 0);
+	for (int i = 0; i < 4; i++)
+		pthread_join(thread[i], NULL);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+		TEST(an_in_place_kernel_counts_once),
+		TEST(one_pass_is_the_ordinary_path),
+		TEST(each_of_three_dispatches_under_one_doorbell_is_replayed),
+		TEST(who_rings_and_then_satisfies_its_dependency_gets_its_thread_back),
+		TEST(a_parked_sibling_counts_as_drained),
+		TEST(a_callback_that_dispatches_runs_unreplayed),
+		TEST(what_a_callback_frees_is_never_written_again),
+		TEST(out_of_scope_memory_is_counted_and_left_alone),
+		TEST(a_copy_that_fails_declines),
+		TEST(an_allocation_that_fails_declines),
+		TEST(unknown_variables_decline),
+		TEST(a_window_costs_no_signal),
+		TEST(threads_with_queues_of_their_own),
+	};
+
+	kr_log_set_level(KR_LOG_ERROR);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
