@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: MIT */
+/* The launcher's own parts: subcommands, their flags, and what they share. */
+#ifndef KR_CLI_CLI_H
+#define KR_CLI_CLI_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/types.h>
+
+/* The launcher's own exit statuses, as env(1)'s. */
+#define KR_EXIT_BAD_USE 125
+#define KR_EXIT_CANNOT_EXECUTE 126
+#define KR_EXIT_NOT_FOUND 127
+
+enum kr_cli_argument { KR_ARGUMENT_NONE, KR_ARGUMENT_REQUIRED, KR_ARGUMENT_OPTIONAL };
+
+struct kr_cli_flag {
+	int id;           /* the subcommand's */
+	const char *flag; /* without the dashes */
+	char letter;      /* 0: none */
+	enum kr_cli_argument argument;
+	const char *metavar;
+	const char *env;      /* NULL: none */
+	const char *fallback; /* the default as text, NULL: none */
+	const char *help;
+	char joint; /* a flag given again is added behind this character; 0: it replaces what was
+		       given before */
+};
+
+#define KR_CLI_MOST_FLAGS 24
+
+struct kr_cli_command {
+	const char *name;
+	const char *synopsis;           /* what follows "kreplay NAME" */
+	const char *summary;            /* one line, no full stop */
+	const char *const *description; /* paragraphs, NULL at the end */
+	size_t (*flags)(struct kr_cli_flag out[KR_CLI_MOST_FLAGS]); /* NULL: none */
+	int (*run)(const struct kr_cli_command *command, int argc, char **argv);
+	bool hidden;
+};
+
+/* NULL name at the end. */
+extern const struct kr_cli_command kr_cli_commands[];
+const struct kr_cli_command *kr_cli_find_command(const char *name);
+
+int kr_cli_cmd_run(const struct kr_cli_command *command, int argc, char **argv);
+size_t kr_cli_run_flags(struct kr_cli_flag out[KR_CLI_MOST_FLAGS]);
+extern const char *const kr_cli_run_description[];
+int kr_cli_cmd_softgpu(const struct kr_cli_command *command, int argc, char **argv);
+size_t kr_cli_softgpu_flags(struct kr_cli_flag out[KR_CLI_MOST_FLAGS]);
+extern const char *const kr_cli_softgpu_description[];
+int kr_cli_cmd_help(const struct kr_cli_command *command, int argc, char **argv);
+int kr_cli_cmd_man(const struct kr_cli_command *command, int argc, char **argv);
+int kr_cli_cmd_check_tool(const struct kr_cli_command *command, int argc, char **argv);
+
+/* One line on standard error. */
+void kr_cli_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* flags.c: what the command line of a subcommand holds. */
+struct kr_cli_arguments {
+	const struct kr_cli_command *command;
+	struct kr_cli_flag flags[KR_CLI_MOST_FLAGS];
+	char *values[KR_CLI_MOST_FLAGS]; /* NULL: not given */
+	size_t flag_count;
+	bool help;      /* --help was given */
+	char **program; /* the command to run and its arguments; NULL at the end */
+};
+
+/* False: the line is bad, which has been said. */
+bool kr_cli_parse(struct kr_cli_arguments *arguments, const struct kr_cli_command *command,
+		  int argc, char **argv);
+void kr_cli_free_arguments(struct kr_cli_arguments *arguments);
+
+/* help.c */
+void kr_cli_print_usage(int fd);
+void kr_cli_print_help(const struct kr_cli_command *command);
+
+/* libraries.c: what lies beside the launcher, in the build tree or where it was installed. */
+struct kr_cli_libraries {
+	char *library; /* libkreplay.so, NULL when it is not there */
+	char *softgpu; /* the folder of the software GPU's libhsakmt.so.1, NULL when it is not there
+			*/
+};
+
+bool kr_cli_find_libraries(struct kr_cli_libraries *out);
+void kr_cli_free_libraries(struct kr_cli_libraries *libraries);
+
+/* environment.c: list-valued variables, ours first, everything else kept. False: said why. */
+bool kr_cli_add_preload(const char *library);
+bool kr_cli_add_tools_lib(const char *library);
+bool kr_cli_add_library_path(const char *folder);
+/* For tests: the new value; `separators` split the old one, the first of them joins. */
+char *kr_cli_prepend(const char *old, const char *element, const char *separators);
+
+/* Puts the environment on the software GPU. False: said why. */
+bool kr_cli_use_softgpu(const struct kr_cli_libraries *libraries, const char *spec);
+
+/* check.c: everything that can be known to go wrong before the program starts. Each says what it
+ * found. */
+bool kr_cli_check_tools(const char *paths, const struct kr_cli_libraries *libraries,
+			char **resolved);
+bool kr_cli_check_output(const char *path);
+
+/* launch.c */
+
+/* Where the program is, searched as execvp does. NULL: *status is 126 or 127, and the reason has
+ * been said. */
+char *kr_cli_find_program(const char *name, int *status);
+
+/* Replaces this process by the program; returns the exit status when that fails. */
+int kr_cli_exec(const char *path, char **argv);
+
+struct kr_cli_outcome {
+	bool started;
+	int status; /* the exit status to pass on */
+	int signal; /* that killed the program, 0: none */
+};
+
+/* Runs the program and waits for it; signals meant for it are passed on. False: nothing ran,
+ * outcome->status says why. */
+bool kr_cli_launch(const char *path, char **argv, struct kr_cli_outcome *outcome);
+
+#endif
