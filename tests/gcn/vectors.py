@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 """Runs the instruction vectors of vectors.txt: assembles them with llvm-mc, gives them to the runner.
 
-usage: vectors.py VECTORS LLVM_MC RUNNER [--untested DECODER_ROWS]
+usage: vectors.py VECTORS LLVM_MC RUNNER
 
 A vector is:  [isa:] code ; code... | register=value ... | register=value ...
 Registers: v0..v255, a0.. (accumulation), s0..s101, vcc, exec, scc, m0, mode.
@@ -64,20 +64,31 @@ def assemble(mc, isa, codes):
     return out
 
 
-def main():
-    vectors = []
-    for n, line in enumerate(open(sys.argv[1]), 1):
+def parse(path):
+    """(isa, code, sets, wants, line) of each vector."""
+    out = []
+    for n, line in enumerate(open(path), 1):
         line = line.split('#')[0].strip()
         if not line:
             continue
         code, sets, wants = (re.split(r'\s\|(?=\s)', line) + ['', ''])[:3]
         m = re.match(r'(gfx\w+):', code)
-        isa = m.group(1) if m else 'gfx90a'
-        vectors.append((isa, code[m.end():] if m else code, settings(sets), settings(wants), n))
+        out.append((m.group(1) if m else 'gfx90a', code[m.end():] if m else code, settings(sets), settings(wants), n))
+    return out
+
+
+def names(code):
+    """Instructions in a vector's code, without what the assembler calls their encoding."""
+    return {re.sub(r'_(e32|e64|sdwa|dpp)$', '', c.split()[0]) for c in code.split(';') if c.strip()}
+
+
+def main():
+    vectors = parse(sys.argv[1])
     lines = []
     for isa in ('gfx900', 'gfx906', 'gfx90a'):
         mine = [v for v in vectors if v[0] == isa]
         for v, words in zip(mine, assemble(sys.argv[2], isa, [v[1] for v in mine])):
+            lines.append(v[1])
             lines.append('%d %d %d %d %d' % (v[4], ('gfx900', 'gfx906', 'gfx90a').index(isa), len(words),
                                               len(v[2]), len(v[3])))
             lines.append(' '.join('%x' % w for w in words))

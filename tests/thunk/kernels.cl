@@ -75,3 +75,56 @@ __kernel void unknown_instruction(__global int *out)
 __kernel void nothing(void)
 {
 }
+
+/* Who came when: order[k] is the id of the k-th, group by group. */
+__kernel void arrive(__global volatile int *counter, __global int *order, int id)
+{
+	if (get_local_id(0) == 0)
+		order[__opencl_atomic_fetch_add((__global atomic_int *)counter, 1, memory_order_relaxed,
+		                                memory_scope_device)] = id + get_group_id(0);
+}
+
+/* A lock that work-groups fight for, around an increment that is not atomic. */
+__kernel void locked_count(__global volatile int *lock, __global volatile int *counter)
+{
+	if (get_local_id(0) != 0)
+		return;
+	for (int i = 0; i < 10; i++) {
+		int expected = 0;
+
+		while (!__opencl_atomic_compare_exchange_strong(
+			(__global atomic_int *)lock, &expected, 1, memory_order_acquire,
+			memory_order_relaxed, memory_scope_device))
+			expected = 0;
+		*counter = *counter + 1;
+		__opencl_atomic_store((__global atomic_int *)lock, 0, memory_order_release,
+		                      memory_scope_device);
+	}
+}
+
+/* The device library's grid barrier, as cooperative launches use it. */
+void __ockl_gws_init(uint count, uint resource);
+void __ockl_grid_sync(void);
+
+__kernel void grid_init(uint count)
+{
+	__ockl_gws_init(count, 0);
+}
+
+__kernel void grid_rounds(__global volatile int *counter, __global int *bad)
+{
+	int groups = get_num_groups(0);
+
+	for (int round = 1; round <= 5; round++) {
+		if (get_local_id(0) == 0)
+			__opencl_atomic_fetch_add((__global atomic_int *)counter, 1,
+			                          memory_order_relaxed, memory_scope_device);
+		__ockl_grid_sync();
+		if (*counter < round * groups || *counter > round * groups + groups)
+			*bad = round;
+		__ockl_grid_sync();
+		if (*counter != round * groups)
+			*bad = -round;
+		__ockl_grid_sync();
+	}
+}

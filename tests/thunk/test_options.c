@@ -53,6 +53,18 @@ static void good(void **state)
 	assert_int_equal(o.gpu_count, 16);
 	assert_true(parse("seed=18446744073709551615", &o));
 	assert_true(o.seed == UINT64_MAX);
+	assert_true(parse("gfx90a:4,vram=8G", &o));
+	assert_int_equal(o.gpu_count, 4);
+	assert_false(o.reorder);
+	assert_int_equal(o.delay_us, 0);
+	assert_true(parse("reorder,delay", &o));
+	assert_true(o.reorder);
+	assert_int_equal(o.delay_us, 200);
+	assert_true(parse("delay=5,inject=hang:7,inject=alloc:4294967295", &o));
+	assert_int_equal(o.delay_us, 5);
+	assert_int_equal(o.inject[SG_INJECT_HANG], 7);
+	assert_int_equal(o.inject[SG_INJECT_ALLOC], UINT32_MAX);
+	assert_int_equal(o.inject[SG_INJECT_COPY], 0);
 }
 
 static void bad(void **state)
@@ -63,6 +75,9 @@ static void bad(void **state)
 		"vram=1GG", "vram=-1", "vram=0", "vram=99999999999999999999", "vram=18000000T",
 		"vram=20000001", "doorbell=0", "doorbell=3", "doorbell=2 ", " doorbell=2",
 		"private-vram=1", "threads=0", "threads=1,threads=1", "cus=105", "gfx906,cus=61",
+		"delay=0", "delay=", "delay=1000001", "delay,delay=3", "reorder=1", "inject", "inject=",
+		"inject=alloc", "inject=alloc:", "inject=alloc:0", "inject=alloc:x", "inject=all:1",
+		"inject=alloc:4294967296", "inject=hang:1,inject=hang:2", "inject=:1", "random-order",
 		"nonsense", "GFX90A", "gfx90a=2",
 	};
 	struct sg_options o;

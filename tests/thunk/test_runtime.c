@@ -380,6 +380,16 @@ static int exit_busy(void)
 	return 0;
 }
 
+/* A host access to device memory. */
+static int host_touch(void)
+{
+	hsa_client_open(&client, code_object);
+	volatile int *device = hsa_client_device(&client, 0, 4096);
+
+	*device = 1;
+	return *device == 1 ? 0 : 1;
+}
+
 static int in_process(const char *what, char *output, size_t size)
 {
 	char command[1024];
@@ -405,6 +415,19 @@ static void memory_fault(void **state)
 	assert_non_null(strstr(output, "kernel wild_store"));
 	assert_non_null(strstr(output, "Memory access fault by GPU node-1"));
 	assert_non_null(strstr(output, "0x12345000"));
+}
+
+static void host_access(void **state)
+{
+	char output[4096];
+	int status = in_process("host_touch", output, sizeof(output));
+	const char *spec = getenv("KREPLAY_SOFTGPU");
+
+	(void)state;
+	if (spec && strstr(spec, "private-vram"))
+		assert_true(WIFSIGNALED(status) || WEXITSTATUS(status) == 139);
+	else
+		assert_int_equal(status, 0);
 }
 
 static void exit_while_busy(void **state)
@@ -463,6 +486,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(illegal_instruction),
 		cmocka_unit_test(reopen),
 		cmocka_unit_test(memory_fault),
+		cmocka_unit_test(host_access),
 		cmocka_unit_test(exit_while_busy),
 	};
 
@@ -472,7 +496,11 @@ int main(int argc, char **argv)
 	}
 	program = argv[0];
 	code_object = argv[1];
+	if (argc > 2 && !strcmp(argv[2], "wild_store"))
+		return wild_store();
+	if (argc > 2 && !strcmp(argv[2], "host_touch"))
+		return host_touch();
 	if (argc > 2)
-		return strcmp(argv[2], "wild_store") ? exit_busy() : wild_store();
+		return exit_busy();
 	return cmocka_run_group_tests(tests, open_client, close_client);
 }

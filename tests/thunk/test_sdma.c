@@ -242,6 +242,7 @@ int main(void)
 		TEST(small_packets, NULL),
 		TEST(ring_wraps, NULL),
 		TEST(faults, NULL),
+		TEST(faults, "private-vram,vram=64M"),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -139,15 +139,21 @@ static bool run_pm4(struct sg_queue *queue, const uint32_t *words, uint32_t dwor
 	return true;
 }
 
-enum outcome { DONE, WAIT, FAILED };
+/* PARKED: the end of a dispatch will tell. */
+enum outcome { DONE, WAIT, PARKED, FAILED };
 
 static enum outcome complete(struct sg_queue *queue, const void *packet)
 {
 	const struct packet_tail *tail = packet;
-	uint64_t now = tail->completion_signal ? sg_clock_ns() : 0;
 
+	if (sg_opt.delay_us && queue->head != SG_HEAD_ENDING) {
+		queue->head = SG_HEAD_ENDING;
+		queue->not_before = sg_random_delay();
+		return WAIT;
+	}
 	atomic_thread_fence(memory_order_seq_cst);
-	if (sg_signal_complete(tail->completion_signal, queue->head_time, now))
+	if (!tail->completion_signal ||
+	    sg_signal_complete(tail->completion_signal, queue->head_time, sg_stamp()))
 		return DONE;
 	sg_queue_fail(queue, SG_QERR_PACKET_UNSUPPORTED,
 	              "completion signal 0x%llx of packet %llu is not a signal",
@@ -180,11 +186,17 @@ static enum outcome run_packet(struct sg_queue *queue, const void *packet, uint1
 {
 	unsigned type = header >> HSA_PACKET_HEADER_TYPE & 0xff;
 
-	switch (type) {
-	case HSA_PACKET_TYPE_KERNEL_DISPATCH:
+	if (type == HSA_PACKET_TYPE_KERNEL_DISPATCH) {
 		if (atomic_load(&queue->in_flight) >= SG_MAX_IN_FLIGHT)
-			return WAIT;
+			return PARKED;
 		return sg_dispatch_launch(queue, packet, queue->read) ? DONE : FAILED;
+	}
+	if (!queue->head_time && ((const struct packet_tail *)packet)->completion_signal)
+		queue->head_time = sg_stamp();
+	/* What it waited for was met once and may have changed since. */
+	if (queue->head == SG_HEAD_ENDING)
+		return complete(queue, packet);
+	switch (type) {
 	case HSA_PACKET_TYPE_BARRIER_AND:
 		return barrier_and_ready(packet) ? complete(queue, packet) : WAIT;
 	case HSA_PACKET_TYPE_BARRIER_OR:
@@ -204,9 +216,8 @@ static void retire(struct sg_queue *queue, uint32_t *packet)
 	                 __ATOMIC_RELEASE);
 	queue->read++;
 	queue->head_time = 0;
+	queue->head = SG_HEAD_NEW;
 	atomic_store_explicit(queue->read_pointer, queue->read, memory_order_release);
-	if (sg_opt.delay_us)
-		queue->not_before = sg_monotonic_ns() + sg_random() % (sg_opt.delay_us * 1000ull + 1);
 }
 
 enum sg_step sg_aql_step(struct sg_queue *queue, bool *moved)
@@ -226,12 +237,16 @@ enum sg_step sg_aql_step(struct sg_queue *queue, bool *moved)
 		 * dispatch to end pokes the queue. */
 		if ((header >> HSA_PACKET_HEADER_BARRIER & 1) && atomic_load(&queue->in_flight))
 			return SG_STEP_IDLE;
-		if (!queue->head_time)
-			queue->head_time = sg_clock_ns();
+		if (sg_opt.delay_us && queue->head == SG_HEAD_NEW) {
+			queue->head = SG_HEAD_STARTED;
+			queue->not_before = sg_random_delay();
+			return SG_STEP_BLOCKED;
+		}
 		atomic_thread_fence(memory_order_seq_cst); /* acquire fence of the packet */
 		switch (run_packet(queue, packet, header)) {
 		case WAIT:
 			return SG_STEP_BLOCKED;
+		case PARKED:
 		case FAILED:
 			return SG_STEP_IDLE;
 		case DONE:
@@ -239,8 +254,6 @@ enum sg_step sg_aql_step(struct sg_queue *queue, bool *moved)
 			*moved = true;
 			break;
 		}
-		if (queue->not_before)
-			return SG_STEP_BLOCKED;
 	}
 	return SG_STEP_MORE;
 }

@@ -177,6 +177,7 @@ static bool fill_launch(struct sg_dispatch *d, uint64_t packet_id)
 	launch->lds_bytes = p->group_segment_size;
 	launch->private_bytes = p->private_segment_size;
 	launch->interrupt = on_interrupt;
+	launch->gws = d->queue->gws;
 	launch->lds_aperture = gpu->lds_aperture;
 	launch->private_aperture = gpu->private_aperture;
 	memcpy(launch->grid_size, &p->grid_size_x, sizeof(launch->grid_size));
@@ -198,13 +199,13 @@ static bool fill_launch(struct sg_dispatch *d, uint64_t packet_id)
 	return false;
 }
 
-/* Strict mode: start late by chance, so that packets without the barrier bit
+/* reorder: start late by chance, so that packets without the barrier bit
  * overtake each other, and take the groups in an order of their own. */
 static void shuffle(struct sg_dispatch *d)
 {
 	uint64_t a, b;
 
-	d->not_before = sg_monotonic_ns() + sg_random() % (RANDOM_START_US * 1000);
+	d->due = sg_monotonic_ns() + sg_random() % (RANDOM_START_US * 1000);
 	do {
 		d->multiplier = 1 + sg_random() % d->group_count;
 		for (a = d->multiplier, b = d->group_count; b;) {
@@ -247,9 +248,9 @@ bool sg_dispatch_launch(struct sg_queue *queue, const void *packet, uint64_t pac
 		recycle(d);
 		return false;
 	}
-	if (sg_opt.random_order)
+	if (sg_opt.reorder)
 		shuffle(d);
-	d->start = queue->head_time;
+	d->hung = sg_inject(SG_INJECT_HANG);
 	atomic_store(&d->left, d->group_count);
 	atomic_fetch_add(&queue->in_flight, 1);
 	pthread_mutex_lock(&flight_lock);
@@ -259,11 +260,17 @@ bool sg_dispatch_launch(struct sg_queue *queue, const void *packet, uint64_t pac
 		flight->flight_link = &d->flight_next;
 	flight = d;
 	pthread_mutex_unlock(&flight_lock);
-	sg_sched_submit(d);
+	if (d->hung)
+		sg_log("dispatch %llu of a queue of node %u hangs, as asked for",
+		       (unsigned long long)packet_id, queue->gpu->node);
+	else if (d->due)
+		sg_sched_defer(d);
+	else
+		sg_sched_submit(d);
 	return true;
 }
 
-static void end(struct sg_dispatch *d)
+void sg_dispatch_end(struct sg_dispatch *d)
 {
 	struct sg_queue *queue = d->queue;
 	struct sg_guard guard;
@@ -278,10 +285,11 @@ static void end(struct sg_dispatch *d)
 	if (!atomic_load(&d->cancelled) && d->signal) {
 		atomic_thread_fence(memory_order_seq_cst); /* release fence of the packet */
 		if (SG_TRY(&guard)) {
-			good = sg_signal_complete(d->signal, d->start, sg_clock_ns());
+			good = sg_signal_complete(d->signal, d->start, sg_stamp());
 			sg_guard_end(&guard);
 		} else {
-			sg_queue_memory_fault(queue, guard.address, "a completion signal");
+			sg_queue_memory_fault(queue, sg_device_address(guard.address),
+			                      "a completion signal");
 		}
 		if (!good)
 			sg_queue_fail(queue, SG_QERR_PACKET_UNSUPPORTED,
@@ -299,8 +307,15 @@ static void end(struct sg_dispatch *d)
 
 void sg_dispatch_groups_done(struct sg_dispatch *dispatch, uint64_t count)
 {
-	if (atomic_fetch_sub(&dispatch->left, count) == count)
-		end(dispatch);
+	if (atomic_fetch_sub(&dispatch->left, count) != count)
+		return;
+	if (sg_opt.delay_us && !atomic_load(&dispatch->cancelled)) {
+		dispatch->ending = true;
+		dispatch->due = sg_random_delay();
+		sg_sched_defer(dispatch);
+		return;
+	}
+	sg_dispatch_end(dispatch);
 }
 
 void sg_dispatch_fault(struct sg_dispatch *d, const struct gcn_fault *fault)
@@ -334,6 +349,30 @@ void sg_dispatch_fault(struct sg_dispatch *d, const struct gcn_fault *fault)
 	              (unsigned long long)fault->pc, fault->text);
 }
 
+/* Takes a hung dispatch that was cancelled off the list; NULL if there is none. */
+static struct sg_dispatch *unhang(void)
+{
+	pthread_mutex_lock(&flight_lock);
+	struct sg_dispatch *d = flight;
+
+	while (d && !(d->hung && atomic_load(&d->cancelled)))
+		d = d->flight_next;
+	if (d)
+		d->hung = false; /* ours now */
+	pthread_mutex_unlock(&flight_lock);
+	return d;
+}
+
+/* After cancelling: those that no thread of the scheduler holds. */
+static void collect(void)
+{
+	struct sg_dispatch *d;
+
+	while (sg_opt.inject[SG_INJECT_HANG] && (d = unhang()))
+		sg_dispatch_end(d);
+	sg_sched_recheck();
+}
+
 void sg_dispatch_cancel(struct sg_queue *queue)
 {
 	pthread_mutex_lock(&flight_lock);
@@ -342,6 +381,7 @@ void sg_dispatch_cancel(struct sg_queue *queue)
 			atomic_store(&d->cancelled, true);
 	}
 	pthread_mutex_unlock(&flight_lock);
+	collect();
 }
 
 static bool runs_in(uint64_t base, uint64_t size)
@@ -390,6 +430,7 @@ void sg_dispatch_evict_code(uint64_t base, uint64_t size)
 		pthread_mutex_unlock(&flight_lock);
 		if (!victim)
 			return;
+		collect();
 		sg_sleep_ns(20000);
 	}
 }

@@ -4,6 +4,13 @@
  * every thread that waits for it at that moment and stays set only if there
  * was none. The runtime's queues share one event, so waking a single waiter
  * would lose wake-ups.
+ *
+ * One thing is kinder than the driver. A thread that has looked at its signal
+ * and is about to wait can lose the set to another waiter of the same event and
+ * then sleep for ever; the runtime has such pairs of threads, and on a busy host
+ * they do meet. So each thread remembers what it has seen of each event, and a
+ * wait returns at once if the event was set since that thread's last wait for
+ * it. Callers look at their signals again anyhow.
  */
 #include "internal.h"
 
@@ -28,6 +35,7 @@ struct waiter {
 struct event {
 	bool used, manual, signaled, memory_fault;
 	uint64_t age;
+	uint64_t last_set; /* set_count at that time, 0: never set */
 	struct wait_entry *waiters;
 	void (*on_fault)(void *user, const struct sg_memory_fault *fault);
 	void *user;
@@ -37,6 +45,32 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct event events[MAX_EVENTS];
 static uint64_t mailboxes[MAX_EVENTS];
 static uint32_t search_from = 1;
+static uint64_t set_count; /* never reset: a thread's memory outlives an event */
+
+static pthread_once_t seen_once = PTHREAD_ONCE_INIT;
+static pthread_key_t seen_key;
+
+static void make_seen_key(void)
+{
+	pthread_key_create(&seen_key, free);
+}
+
+/* The calling thread's memory: last_set of each event when it last waited. */
+static uint64_t *seen_by_thread(void)
+{
+	uint64_t *seen;
+
+	pthread_once(&seen_once, make_seen_key);
+	seen = pthread_getspecific(seen_key);
+	if (!seen) {
+		seen = calloc(MAX_EVENTS, sizeof(*seen));
+		if (seen && pthread_setspecific(seen_key, seen)) {
+			free(seen);
+			seen = NULL;
+		}
+	}
+	return seen;
+}
 
 void sg_events_reset(void)
 {
@@ -64,6 +98,7 @@ static void wake(struct event *event, bool failed)
 static void set(struct event *event)
 {
 	event->age++;
+	event->last_set = ++set_count;
 	event->signaled = event->manual || !event->waiters;
 	wake(event, false);
 }
@@ -175,7 +210,7 @@ static bool satisfied(const struct wait_entry *entries, uint32_t count, bool all
 
 /* Puts the waiter on every list and takes what is already set. False: no such event. */
 static bool enlist(struct waiter *waiter, struct wait_entry *entries, const uint32_t *ids,
-                   uint32_t count, const uint64_t *ages)
+                   uint32_t count, const uint64_t *ages, const uint64_t *seen)
 {
 	for (uint32_t i = 0; i < count; i++) {
 		if (!find(ids[i]))
@@ -186,7 +221,8 @@ static bool enlist(struct waiter *waiter, struct wait_entry *entries, const uint
 		struct wait_entry *e = &entries[i];
 
 		e->waiter = waiter;
-		e->fired = event->signaled || (ages && ages[i] && ages[i] != event->age);
+		e->fired = event->signaled || (seen && event->last_set > seen[ids[i]]) ||
+		           (ages && ages[i] && ages[i] != event->age);
 		e->next = event->waiters;
 		e->link = &event->waiters;
 		if (e->next)
@@ -197,7 +233,7 @@ static bool enlist(struct waiter *waiter, struct wait_entry *entries, const uint
 }
 
 static void delist(struct wait_entry *entries, const uint32_t *ids, uint32_t count, bool consume,
-                   uint64_t *ages)
+                   uint64_t *ages, uint64_t *seen)
 {
 	for (uint32_t i = 0; i < count; i++) {
 		struct event *event = &events[ids[i]];
@@ -205,6 +241,8 @@ static void delist(struct wait_entry *entries, const uint32_t *ids, uint32_t cou
 
 		if (!e->link)
 			continue;
+		if (seen)
+			seen[ids[i]] = set_count;
 		*e->link = e->next;
 		if (e->next)
 			e->next->link = e->link;
@@ -220,6 +258,7 @@ enum sg_status sg_event_wait(const uint32_t *ids, uint32_t count, bool all, uint
 {
 	struct wait_entry few[16], *entries = few;
 	struct waiter waiter = {0};
+	uint64_t *seen = seen_by_thread();
 	enum sg_status status = SG_OK;
 	uint64_t deadline = 0;
 
@@ -236,7 +275,7 @@ enum sg_status sg_event_wait(const uint32_t *ids, uint32_t count, bool all, uint
 	sg_device_kick();
 
 	pthread_mutex_lock(&lock);
-	if (!enlist(&waiter, entries, ids, count, ages)) {
+	if (!enlist(&waiter, entries, ids, count, ages, seen)) {
 		status = SG_BAD_HANDLE;
 		goto out;
 	}
@@ -251,7 +290,7 @@ enum sg_status sg_event_wait(const uint32_t *ids, uint32_t count, bool all, uint
 		sg_futex_wait(&waiter.word, word, deadline);
 		pthread_mutex_lock(&lock);
 	}
-	delist(entries, ids, count, status == SG_OK, ages);
+	delist(entries, ids, count, status == SG_OK, ages, seen);
 	if (waiter.failed)
 		status = SG_ERROR;
 out:

@@ -20,8 +20,14 @@
 
 extern struct sg_options sg_opt; /* constant while open */
 
-/* Deterministic from the seed; for the strict modes only. */
+/* The seed's sequence; for the strict modes only. */
 uint64_t sg_random(void);
+/* Up to delay_us from now, as sg_monotonic_ns() tells time. */
+uint64_t sg_random_delay(void);
+/* True for the one call of its kind that is to go wrong. */
+bool sg_inject(enum sg_injection kind);
+/* The clock for time stamps: never twice the same, never back. */
+uint64_t sg_stamp(void);
 
 void sg_sleep_ns(uint64_t ns);
 int sg_futex_wait(_Atomic uint32_t *word, uint32_t value, uint64_t deadline_ns); /* 0: no deadline */
@@ -57,7 +63,7 @@ bool sg_guard_install(void); /* again and again: a client may install handlers o
 /* ---- memory.c, vram.c ---- */
 
 /* Device address to the pointer through which this process reads it. They
- * differ only under private-vram. */
+ * differ for registered memory of the host, and under private-vram. */
 struct sg_window {
 	uint64_t base, size, delta;
 };
@@ -65,22 +71,30 @@ extern struct sg_window sg_window;
 
 static inline void *sg_ptr(uint64_t address)
 {
-	if (address - sg_window.base < sg_window.size)
+	if (address >> 47 == 1)
+		address -= GCN_HOST_BIT;
+	else if (address - sg_window.base < sg_window.size)
 		address += sg_window.delta;
 	return (void *)(uintptr_t)address;
 }
 
-/*
- * The same window for loads, stores and instruction fetch of wavefronts. Weak:
- * where the instruction set does not offer it, private-vram is refused.
- */
-void gcn_set_window(uint64_t base, uint64_t size, uint64_t delta) __attribute__((weak));
+/* And back, for the address of a fault. */
+static inline uint64_t sg_device_address(uint64_t address)
+{
+	if (sg_window.delta && address - sg_window.base - sg_window.delta < sg_window.size)
+		address -= sg_window.delta;
+	return address;
+}
 
 enum sg_status sg_vram_open(void);
 void sg_vram_close(void);
 enum sg_status sg_vram_alloc(uint32_t gpu, uint64_t size, void *fixed, uint64_t *address);
 /* `keep`: another process may hold the contents, so only the mapping goes. */
 void sg_vram_free(uint32_t gpu, uint64_t address, uint64_t size, bool keep);
+/* Another process's memory, seen as the GPU's own. */
+enum sg_status sg_vram_import(uint32_t gpu, int fd, uint64_t offset, uint64_t size,
+                              uint64_t *address);
+void sg_vram_drop(uint32_t gpu, uint64_t address, uint64_t size);
 uint64_t sg_vram_available(uint32_t gpu);
 /* The file behind an address, for sharing. */
 void sg_vram_backing(uint32_t gpu, uint64_t address, int *fd, uint64_t *offset);
@@ -97,9 +111,24 @@ bool sg_memory_find(uint64_t address, uint64_t *base, uint64_t *size);
 void sg_event_fault(const struct sg_memory_fault *fault);
 void sg_events_reset(void);
 
+/* ---- doorbell.c ---- */
+
+extern _Atomic uint64_t sg_doorbells[];
+
+void sg_doorbell_open(void);
+void sg_doorbell_close(void);
+/* After arming, a ring or a wake ends the sleep. False: cannot. */
+bool sg_doorbell_arm(void);
+void sg_doorbell_sleep(void);
+void sg_doorbell_disarm(void);
+void sg_doorbell_wake(void);
+
 /* ---- queue.c ---- */
 
 #define SG_MAX_QUEUES 1024
+/* Words: a cache line a doorbell, so that clients ringing different queues do
+ * not slow each other down. */
+#define SG_DOORBELL_STRIDE 8
 #define SG_MAX_IN_FLIGHT 16 /* dispatches of one queue that run at once */
 
 /* Exception bits of the KFD's queue error mask: bit number plus one. */
@@ -134,8 +163,14 @@ struct sg_queue {
 	uint64_t read;      /* packets, or bytes for SDMA */
 	uint64_t limit;     /* what has been rung for */
 	uint64_t head_time; /* when the packet at `read` was first looked at; 0 not yet */
-	uint64_t not_before;/* strict modes: no step before this time */
+	uint64_t not_before;/* delay: no step before this time; 0 at once */
+	enum { SG_HEAD_NEW, SG_HEAD_STARTED, SG_HEAD_ENDING } head; /* delay: how far it is */
 	uint64_t copied;    /* SDMA: bytes of the packet at `read` already done */
+	bool copying;       /* SDMA: in a copy, which may be many packets and a signal */
+	bool copy_failed;   /* SDMA: injected; its signal is still to be told */
+
+	_Atomic int32_t priority; /* work of a higher one is taken first */
+	struct gcn_gws *gws; /* NULL: not a cooperative queue */
 
 	_Atomic uint32_t in_flight;
 	_Atomic bool failed;
@@ -158,6 +193,9 @@ void sg_queue_poke(uint32_t slot);
 /* Steps every queue that has something to do. True if one moved. */
 bool sg_queues_poll(void);
 bool sg_queues_any(void);
+/* Some queue should be stepped: rung, poked, or waiting for memory to change, of
+ * which nobody tells. */
+bool sg_queues_stir(void);
 void sg_queues_reset(void);
 void sg_queues_close(void);
 /* One step of a queue, under its slot's busy flag. */
@@ -186,9 +224,11 @@ struct sg_dispatch {
 	uint32_t groups[3];
 	uint64_t group_count;
 	uint64_t next_group;            /* under the scheduler's lock */
-	uint64_t multiplier, offset;    /* random-order: a permutation of the groups; else 0 */
-	uint64_t not_before;            /* random-order: no group before this time */
-	struct sg_dispatch *next, *prev;/* scheduler's run list */
+	uint64_t multiplier, offset;    /* reorder: a permutation of the groups; else 0 */
+	uint64_t due;                   /* on the scheduler's timer list until this time */
+	bool ending;                    /* delay: all done but its completion */
+	bool hung;                      /* injected: never starts */
+	struct sg_dispatch *next, *prev;/* scheduler's lists */
 	struct sg_dispatch *flight_next, **flight_link; /* all that run, dispatch.c */
 	_Atomic uint64_t left;          /* groups not yet finished */
 	_Atomic bool cancelled;
@@ -198,6 +238,8 @@ struct sg_dispatch {
 bool sg_dispatch_launch(struct sg_queue *queue, const void *packet, uint64_t packet_id);
 /* `count` groups are done; the last one completes the dispatch. */
 void sg_dispatch_groups_done(struct sg_dispatch *dispatch, uint64_t count);
+/* Completes it; only for what was deferred in `ending`. */
+void sg_dispatch_end(struct sg_dispatch *dispatch);
 void sg_dispatch_fault(struct sg_dispatch *dispatch, const struct gcn_fault *fault);
 /* Drops what the instruction set remembers of code that nothing runs now. */
 void sg_dispatch_invalidate_code(void);
@@ -229,5 +271,9 @@ enum sg_status sg_sched_start(void); /* idempotent */
 void sg_sched_stop(void);
 void sg_sched_reset(void);           /* after fork */
 void sg_sched_submit(struct sg_dispatch *dispatch);
+/* Nothing happens to it before `due`, or before it is cancelled. */
+void sg_sched_defer(struct sg_dispatch *dispatch);
+/* Some dispatch was cancelled. */
+void sg_sched_recheck(void);
 
 #endif

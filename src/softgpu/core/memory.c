@@ -192,6 +192,23 @@ static void release_backing(const struct record *r)
 		          (off_t)r->file_offset, (off_t)r->size);
 }
 
+/* The runtime tries an allocation that failed a second time, after it has emptied
+ * its caches; that is no second request. Scratch is only address space. */
+static bool injected(const struct sg_alloc_request *request)
+{
+	static _Thread_local struct sg_alloc_request failed;
+	bool again = failed.size == request->size && failed.node == request->node &&
+	             failed.flags == request->flags;
+
+	failed.size = 0;
+	if (again || request->scratch || !sg_inject(SG_INJECT_ALLOC))
+		return again;
+	failed = *request;
+	sg_log("allocation of %llu bytes on node %u fails, as asked for",
+	       (unsigned long long)request->size, request->node);
+	return true;
+}
+
 enum sg_status sg_memory_alloc(const struct sg_alloc_request *request, void **address)
 {
 	enum sg_status status;
@@ -201,6 +218,8 @@ enum sg_status sg_memory_alloc(const struct sg_alloc_request *request, void **ad
 		return SG_INVALID;
 	if (request->node >= sg_node_count())
 		return SG_BAD_NODE;
+	if (injected(request))
+		return SG_NO_MEMORY;
 	r = calloc(1, sizeof(*r));
 	if (!r)
 		return SG_NO_MEMORY;
@@ -301,6 +320,14 @@ enum sg_status sg_memory_register(void *address, uint64_t size, uint32_t flags,
 	return status;
 }
 
+static void drop_import(const struct record *r)
+{
+	if (r->node == SG_CPU_NODE)
+		munmap((void *)(uintptr_t)r->base, r->size);
+	else
+		sg_vram_drop(r->node - 1, r->base, r->size);
+}
+
 enum sg_status sg_memory_deregister(void *address)
 {
 	enum sg_status status = SG_OK;
@@ -310,7 +337,7 @@ enum sg_status sg_memory_deregister(void *address)
 
 	if (r && r->kind == SG_MEM_IMPORTED) {
 		tdelete(r, &owned, compare_overlap);
-		munmap((void *)(uintptr_t)r->base, r->size);
+		drop_import(r);
 		free(r);
 	} else if (!r) {
 		r = find_registered((uint64_t)(uintptr_t)address, true);
@@ -378,7 +405,7 @@ enum sg_status sg_memory_query(const void *address, struct sg_memory_info *info)
 			.base = r->base,
 			.size = r->size,
 			.host_access = r->kind != SG_MEM_SCRATCH &&
-			               !(r->kind == SG_MEM_VRAM && sg_opt.private_vram),
+			               !(r->node != SG_CPU_NODE && sg_opt.private_vram),
 			.user_data = r->user_data,
 			.registered_count = r->registered_count,
 			.registered_nodes = r->registered_nodes,
@@ -442,13 +469,25 @@ enum sg_status sg_memory_share(void *address, uint64_t size, uint32_t handle[SG_
 	return status;
 }
 
+static enum sg_status map_import(struct record *r, int fd, uint64_t offset)
+{
+	void *at;
+
+	if (r->node != SG_CPU_NODE)
+		return sg_vram_import(r->node - 1, fd, offset, r->size, &r->base);
+	at = mmap(NULL, r->size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, (off_t)offset);
+	if (at == MAP_FAILED)
+		return SG_NO_MEMORY;
+	madvise(at, r->size, MADV_DONTFORK);
+	r->base = (uint64_t)(uintptr_t)at;
+	return SG_OK;
+}
+
 enum sg_status sg_memory_import(const uint32_t handle[SG_SHARE_WORDS], const uint32_t *nodes,
                                 uint64_t node_count, void **address, uint64_t *size)
 {
 	char path[64];
-	enum sg_status status = SG_OK;
-	void *at = MAP_FAILED;
-	uint64_t offset = handle[4] | (uint64_t)handle[5] << 32;
+	enum sg_status status;
 	struct record *r;
 	int fd;
 
@@ -468,27 +507,22 @@ enum sg_status sg_memory_import(const uint32_t handle[SG_SHARE_WORDS], const uin
 	r->node = handle[3];
 	r->flags = handle[7];
 	status = set_nodes(r->registered_nodes, &r->registered_count, nodes, node_count);
-	if (status == SG_OK) {
-		at = mmap(NULL, r->size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, (off_t)offset);
-		if (at == MAP_FAILED)
-			status = SG_NO_MEMORY;
-	}
+	if (status == SG_OK)
+		status = map_import(r, fd, handle[4] | (uint64_t)handle[5] << 32);
 	close(fd);
 	if (status == SG_OK) {
-		madvise(at, r->size, MADV_DONTFORK);
-		r->base = (uint64_t)(uintptr_t)at;
 		pthread_mutex_lock(&lock);
 		if (!insert(r))
 			status = SG_NO_MEMORY;
 		pthread_mutex_unlock(&lock);
+		if (status != SG_OK)
+			drop_import(r);
 	}
 	if (status != SG_OK) {
-		if (at != MAP_FAILED)
-			munmap(at, r->size);
 		free(r);
 		return status;
 	}
-	*address = at;
+	*address = (void *)(uintptr_t)r->base;
 	*size = r->size;
 	return SG_OK;
 }

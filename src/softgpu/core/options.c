@@ -6,14 +6,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum kind { FLAG, NUMBER, SIZE };
+enum kind { FLAG, NUMBER, SIZE, SWITCH }; /* SWITCH: a flag that may have a number */
 
 struct key {
 	const char *name;
 	enum kind kind;
 	uint64_t low, high;
 	size_t offset;
-	size_t width; /* of the field */
+	size_t width;     /* of the field */
+	uint64_t plain;   /* value of a name alone */
 };
 
 #define FIELD(f) offsetof(struct sg_options, f), sizeof(((struct sg_options *)0)->f)
@@ -24,11 +25,15 @@ static const struct key keys[] = {
 	{"cus", NUMBER, 1, 1024, FIELD(compute_units)},
 	{"threads", NUMBER, 1, 1024, FIELD(threads)},
 	{"doorbell", NUMBER, 1, 2, FIELD(doorbell_type)},
-	{"private-vram", FLAG, 0, 1, FIELD(private_vram)},
-	{"random-order", FLAG, 0, 1, FIELD(random_order)},
+	{"private-vram", FLAG, 1, 1, FIELD(private_vram), 1},
+	{"reorder", FLAG, 1, 1, FIELD(reorder), 1},
+	{"delay", SWITCH, 1, 1000000, FIELD(delay_us), 200},
 	{"seed", NUMBER, 0, UINT64_MAX, FIELD(seed)},
-	{"delay-us", NUMBER, 0, 1000000, FIELD(delay_us)},
-	{"late-doorbell-us", NUMBER, 0, 1000000, FIELD(late_doorbell_us)},
+};
+
+static const char *const injections[SG_INJECTIONS] = {
+	[SG_INJECT_ALLOC] = "alloc", [SG_INJECT_COPY] = "copy",
+	[SG_INJECT_QUEUE] = "queue", [SG_INJECT_HANG] = "hang",
 };
 
 /* Decimal digits, for SIZE one of K M G T behind them. */
@@ -91,15 +96,55 @@ static bool parse_gpu(const char *item, size_t length, struct sg_options *option
 	return true;
 }
 
+/* WHAT:K, each kind once. */
+static bool parse_injection(const char *text, size_t length, struct sg_options *options)
+{
+	const char *colon = memchr(text, ':', length);
+	size_t name_length = colon ? (size_t)(colon - text) : 0;
+	uint64_t number;
+
+	for (int i = 0; colon && i < SG_INJECTIONS; i++) {
+		if (strlen(injections[i]) != name_length || memcmp(injections[i], text, name_length))
+			continue;
+		if (options->inject[i] ||
+		    !parse_number(colon + 1, length - name_length - 1, NUMBER, &number) ||
+		    number == 0 || number > UINT32_MAX)
+			return false;
+		options->inject[i] = (uint32_t)number;
+		return true;
+	}
+	return false;
+}
+
+static bool parse_key(const struct key *key, const char *value, size_t length,
+                      struct sg_options *options)
+{
+	enum kind kind = key->kind == SWITCH ? NUMBER : key->kind;
+	uint64_t number = key->plain;
+
+	if (!value) {
+		if (key->kind != FLAG && key->kind != SWITCH)
+			return false;
+	} else if (key->kind == FLAG || !parse_number(value, length, kind, &number)) {
+		return false;
+	}
+	if (number < key->low || number > key->high)
+		return false;
+	store(options, key, number);
+	return true;
+}
+
 static bool parse_item(const char *item, size_t length, struct sg_options *options,
                        uint32_t *seen, char *reason, size_t size)
 {
 	const char *equals = memchr(item, '=', length);
 	size_t name_length = equals ? (size_t)(equals - item) : length;
 
+	const char *value = equals ? equals + 1 : NULL;
+	size_t value_length = equals ? length - name_length - 1 : 0;
+
 	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
 		const struct key *key = &keys[i];
-		uint64_t value = 1;
 
 		if (strlen(key->name) != name_length || memcmp(key->name, item, name_length))
 			continue;
@@ -108,15 +153,18 @@ static bool parse_item(const char *item, size_t length, struct sg_options *optio
 			return false;
 		}
 		*seen |= 1u << i;
-		if ((key->kind == FLAG) != (equals == NULL) ||
-		    (equals && !parse_number(equals + 1, length - name_length - 1, key->kind,
-		                             &value)) ||
-		    value < key->low || value > key->high) {
-			snprintf(reason, size, "bad value in '%.*s'", (int)length, item);
-			return false;
-		}
-		store(options, key, value);
-		return true;
+		if (parse_key(key, value, value_length, options))
+			return true;
+		snprintf(reason, size, "bad value in '%.*s'", (int)length, item);
+		return false;
+	}
+	if (value && name_length == 6 && !memcmp(item, "inject", 6)) {
+		if (parse_injection(value, value_length, options))
+			return true;
+		snprintf(reason, size,
+		         "bad '%.*s': alloc:K, copy:K, queue:K or hang:K, each once, K from 1",
+		         (int)length, item);
+		return false;
 	}
 	if (!equals && !strncmp(item, "gfx", 3)) {
 		if (parse_gpu(item, length, options))

@@ -7,6 +7,8 @@
 
 #define SG_SPEC_VARIABLE "KREPLAY_SOFTGPU"
 
+enum sg_injection { SG_INJECT_ALLOC, SG_INJECT_COPY, SG_INJECT_QUEUE, SG_INJECT_HANG, SG_INJECTIONS };
+
 struct sg_options {
 	uint32_t gpu_count;
 	const struct sg_gpu_data *gpus[SG_MAX_GPUS];
@@ -14,11 +16,12 @@ struct sg_options {
 	uint32_t compute_units;  /* 0: the default */
 	uint32_t threads;        /* 0: one a usable core */
 	uint32_t doorbell_type;
+	/* See docs/softgpu.md, "Stricter than hardware". */
 	bool private_vram;
-	bool random_order;       /* see docs/softgpu.md, "Stricter than hardware" */
+	bool reorder;
+	uint32_t delay_us;       /* longest random delay, before a start and before a completion */
 	uint64_t seed;
-	uint32_t delay_us;       /* longest random delay before a packet */
-	uint32_t late_doorbell_us;
+	uint32_t inject[SG_INJECTIONS]; /* which call of each kind goes wrong; 0: none */
 };
 
 /* NULL or empty text gives the defaults. False with a one-line reason. */

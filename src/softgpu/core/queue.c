@@ -15,10 +15,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A cache line a doorbell, so that clients ringing different queues do not
- * slow each other down. */
-#define DOORBELL_STRIDE 8
-
 struct slot {
 	_Atomic(struct sg_queue *) queue;
 	_Atomic bool busy;
@@ -29,10 +25,9 @@ struct slot {
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* slots being taken or given back */
 static struct slot slots[SG_MAX_QUEUES];
-static _Atomic uint64_t doorbells[SG_MAX_QUEUES * DOORBELL_STRIDE] __attribute__((aligned(4096)));
 static _Atomic uint32_t slot_end; /* no queue at or above */
 static _Atomic uint32_t queue_count;
-static uint64_t sdma_pointers[SG_MAX_QUEUES][2 * DOORBELL_STRIDE] __attribute__((aligned(64)));
+static uint64_t sdma_pointers[SG_MAX_QUEUES][2 * SG_DOORBELL_STRIDE] __attribute__((aligned(64)));
 
 /* No client value: the index of a packet that cannot be, and not a byte offset. */
 #define NEVER_RUNG UINT64_MAX
@@ -74,6 +69,7 @@ static struct sg_queue *make_queue(const struct sg_queue_request *request, uint3
 		return NULL;
 	queue->gpu = sg_gpu_info(request->node);
 	queue->kind = request->kind;
+	atomic_store(&queue->priority, request->priority);
 	queue->slot = slot;
 	queue->ring = request->ring;
 	queue->ring_bytes = request->ring_bytes;
@@ -94,6 +90,10 @@ enum sg_status sg_queue_create(struct sg_queue_request *request)
 		return SG_BAD_NODE;
 	if (!valid_request(request))
 		return SG_INVALID;
+	if (sg_inject(SG_INJECT_QUEUE)) {
+		sg_log("creation of a queue on node %u fails, as asked for", request->node);
+		return SG_RESOURCES;
+	}
 	/* The client may have set handlers of its own since the last time. */
 	if (!sg_guard_install())
 		return SG_RESOURCES;
@@ -111,14 +111,14 @@ enum sg_status sg_queue_create(struct sg_queue_request *request)
 	if (request->kind == SG_QUEUE_SDMA) {
 		memset(sdma_pointers[i], 0, sizeof(sdma_pointers[i]));
 		request->read_pointer = &sdma_pointers[i][0];
-		request->write_pointer = &sdma_pointers[i][DOORBELL_STRIDE];
+		request->write_pointer = &sdma_pointers[i][SG_DOORBELL_STRIDE];
 	}
 	queue = make_queue(request, i);
 	if (!queue) {
 		status = SG_NO_MEMORY;
 		goto out;
 	}
-	atomic_store(&doorbells[i * DOORBELL_STRIDE], NEVER_RUNG);
+	atomic_store(&sg_doorbells[i * SG_DOORBELL_STRIDE], NEVER_RUNG);
 	__atomic_store_n(&slots[i].seen, NEVER_RUNG, __ATOMIC_RELAXED);
 	atomic_store(&slots[i].poke, false);
 	atomic_store(&slots[i].blocked, false);
@@ -128,7 +128,7 @@ enum sg_status sg_queue_create(struct sg_queue_request *request)
 	atomic_store(&slots[i].queue, queue);
 	use_count[i]++;
 	request->id = use_count[i] << ID_SHIFT | (i + 1);
-	request->doorbell = (uint64_t *)&doorbells[i * DOORBELL_STRIDE];
+	request->doorbell = (uint64_t *)&sg_doorbells[i * SG_DOORBELL_STRIDE];
 out:
 	pthread_mutex_unlock(&lock);
 	if (status == SG_OK)
@@ -163,6 +163,14 @@ static struct slot *open_slot(uint64_t id)
 	return &slots[index];
 }
 
+/* What a poll missed meanwhile, because the slot was busy, is looked at again. */
+static void close_slot(struct slot *slot)
+{
+	release(slot);
+	pthread_mutex_unlock(&lock);
+	sg_device_kick();
+}
+
 static void destroy_open(struct slot *slot)
 {
 	struct sg_queue *queue = atomic_load(&slot->queue);
@@ -179,6 +187,7 @@ static void destroy_open(struct slot *slot)
 		atomic_fetch_sub(&slot_end, 1);
 	release(slot);
 	free(atomic_load(&queue->spare));
+	free(queue->gws);
 	free(queue);
 }
 
@@ -205,18 +214,49 @@ void sg_queues_close(void)
 	pthread_mutex_unlock(&lock);
 }
 
-enum sg_status sg_queue_update(uint64_t id, uint32_t percentage)
+enum sg_status sg_queue_update(uint64_t id, uint32_t percentage, int32_t priority)
 {
 	struct slot *slot = open_slot(id);
 
 	if (!slot)
 		return SG_BAD_HANDLE;
 	atomic_store(&atomic_load(&slot->queue)->suspended, percentage == 0);
+	atomic_store(&atomic_load(&slot->queue)->priority, priority);
 	atomic_store(&slot->poke, true);
-	release(slot);
-	pthread_mutex_unlock(&lock);
-	sg_device_kick();
+	close_slot(slot);
 	return SG_OK;
+}
+
+static bool gws_taken(const struct sg_gpu_info *gpu)
+{
+	for (uint32_t i = 0; i < SG_MAX_QUEUES; i++) {
+		const struct sg_queue *queue = atomic_load(&slots[i].queue);
+
+		if (queue && queue->gpu == gpu && queue->gws)
+			return true;
+	}
+	return false;
+}
+
+enum sg_status sg_queue_alloc_gws(uint64_t id, uint32_t count, uint32_t *first)
+{
+	enum sg_status status = SG_OK;
+	struct slot *slot = open_slot(id);
+
+	if (!slot)
+		return SG_BAD_HANDLE;
+	struct sg_queue *queue = atomic_load(&slot->queue);
+
+	if (queue->kind != SG_QUEUE_AQL || !count || count > SG_GWS_SLOTS)
+		status = SG_INVALID;
+	else if (gws_taken(queue->gpu))
+		status = SG_RESOURCES;
+	else if (!(queue->gws = calloc(1, sizeof(*queue->gws))))
+		status = SG_NO_MEMORY;
+	else
+		*first = 0;
+	close_slot(slot);
+	return status;
 }
 
 enum sg_status sg_queue_set_cu_mask(uint64_t id, const uint32_t *mask, uint32_t bits)
@@ -226,8 +266,7 @@ enum sg_status sg_queue_set_cu_mask(uint64_t id, const uint32_t *mask, uint32_t 
 
 	if (!slot)
 		return SG_BAD_HANDLE;
-	release(slot);
-	pthread_mutex_unlock(&lock);
+	close_slot(slot);
 	/* Work-groups run on host threads, not on units that could be masked; an
 	 * empty mask is an error nevertheless. */
 	if (!mask && bits)
@@ -314,7 +353,7 @@ static bool step(struct slot *slot, struct sg_queue *queue)
 		return false;
 	}
 	if (!SG_TRY(&guard)) {
-		sg_queue_memory_fault(queue, guard.address,
+		sg_queue_memory_fault(queue, sg_device_address(guard.address),
 		                      queue->kind == SG_QUEUE_AQL ? "the packet processor"
 		                                                  : "the copy engine");
 		return true;
@@ -354,14 +393,32 @@ static bool poll_slot(struct slot *slot, uint64_t rung)
 			/* Rings arrive out of order: what was covered once stays covered. */
 			if ((int64_t)(limit - queue->limit) > 0)
 				queue->limit = limit;
-			if (sg_opt.late_doorbell_us && !queue->not_before)
-				queue->not_before = sg_monotonic_ns() +
-				                    sg_random() % (sg_opt.late_doorbell_us * 1000ull + 1);
 		}
 		moved = step(slot, queue);
 	}
 	release(slot);
 	return moved;
+}
+
+/* Whether the slot's queue has something that a step could see. `seen` may be stale
+ * here: at worst a step too many. */
+static bool stirs(struct slot *slot, uint64_t rung)
+{
+	return rung != __atomic_load_n(&slot->seen, __ATOMIC_RELAXED) ||
+	       atomic_load_explicit(&slot->poke, memory_order_relaxed) ||
+	       atomic_load_explicit(&slot->blocked, memory_order_relaxed);
+}
+
+bool sg_queues_stir(void)
+{
+	uint32_t end = atomic_load(&slot_end);
+
+	for (uint32_t i = 0; i < end; i++) {
+		if (atomic_load(&slots[i].queue) &&
+		    stirs(&slots[i], atomic_load(&sg_doorbells[i * SG_DOORBELL_STRIDE])))
+			return true;
+	}
+	return false;
 }
 
 bool sg_queues_poll(void)
@@ -374,13 +431,10 @@ bool sg_queues_poll(void)
 
 		if (!atomic_load_explicit(&slot->queue, memory_order_relaxed))
 			continue;
-		uint64_t rung = atomic_load_explicit(&doorbells[i * DOORBELL_STRIDE],
+		uint64_t rung = atomic_load_explicit(&sg_doorbells[i * SG_DOORBELL_STRIDE],
 		                                     memory_order_acquire);
 
-		/* `seen` may be stale here: at worst a poll too many. */
-		if (rung != __atomic_load_n(&slot->seen, __ATOMIC_RELAXED) ||
-		    atomic_load_explicit(&slot->poke, memory_order_relaxed) ||
-		    atomic_load_explicit(&slot->blocked, memory_order_relaxed))
+		if (stirs(slot, rung))
 			moved |= poll_slot(slot, rung);
 	}
 	return moved;

@@ -11,7 +11,8 @@
  *   so a kernel that spins on another kernel, on the host or on a barrier lets
  *   the others run.
  * - With nothing to run, exactly one thread (the poller) watches the doorbells,
- *   first busily, then with growing sleeps of at most MAX_SLEEP. The others
+ *   first busily, then with growing sleeps of at most MAX_SLEEP, and at last,
+ *   when no packet waits for memory, not at all: see doorbell.c. The others
  *   sleep until woken. With no queue at all the poller sleeps as well.
  */
 #include "internal.h"
@@ -27,13 +28,18 @@
 #define MAX_THREADS 1024
 #define SLICE 10000            /* wave-instructions */
 #define SPIN_NS 60000          /* the poller polls busily this long after work */
+#define SPIN_LOOKS 32           /* at the doorbells, before it lets another thread run */
 #define FIRST_SLEEP 50000
 #define MAX_SLEEP 1000000
+#define LONG_SLEEP 5000000     /* where the doorbells cannot be armed */
 #define LONG_NS 20000          /* a slice beyond this keeps its thread from the doorbells */
 #define BACKLOG_NS 40000       /* work beyond this is worth waking threads for */
 #define MANY_GROUPS 256        /* so is this many groups, at once */
-#define MAX_RESIDENT 512       /* groups of a thread */
+#define MIN_RESIDENT 512       /* groups of a thread, at most; more for large cards */
+#define WAVES_PER_CU 40
 #define ROTATIONS_PER_ADMISSION 8
+#define SPARES 4
+#define NEVER UINT64_MAX
 
 /* A run of groups taken from a dispatch at once. */
 struct batch {
@@ -49,11 +55,11 @@ struct resident {
 struct worker {
 	pthread_t thread;
 	struct batch batch;
-	struct resident resident[MAX_RESIDENT];
+	struct resident *resident; /* max_resident */
 	uint32_t resident_count;
 	uint32_t turn;        /* next resident to run */
 	uint32_t rotations;   /* without a group ending, since the last admission */
-	struct gcn_wg *spare[MAX_RESIDENT];
+	struct gcn_wg *spare[SPARES];
 	uint32_t spare_count;
 	bool poller;
 	uint64_t last_work;
@@ -63,15 +69,20 @@ struct worker {
 static pthread_mutex_t start_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct worker **workers;
 static uint32_t worker_count;
+static uint32_t cores; /* usable when the workers were started */
+static uint32_t max_resident;
 static _Atomic bool stopping;
 
 static pthread_mutex_t run_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct sg_dispatch *run_list; /* circular; head is next to be served */
 static _Atomic uint32_t run_count;   /* dispatches in it */
 static _Atomic uint64_t backlog;     /* their groups not yet taken */
+static struct sg_dispatch *timers;   /* those deferred, in no order */
+static _Atomic uint64_t next_due = NEVER; /* the first of them */
 
 static _Atomic bool poller_taken;
 static _Atomic bool poller_asleep;
+static _Atomic bool armed;           /* the poller's sleep ends by a ring or a doorbell wake only */
 static _Atomic uint32_t sleepers;
 static _Atomic uint32_t work_word;   /* sleepers wait on this */
 static _Atomic uint32_t kick_word;   /* the sleeping poller on this */
@@ -83,7 +94,10 @@ void sg_sched_reset(void)
 	pthread_mutex_init(&run_lock, NULL);
 	workers = NULL;
 	worker_count = 0;
-	run_list = NULL;
+	run_list = timers = NULL;
+	atomic_store(&next_due, NEVER);
+	atomic_store(&armed, false);
+	sg_doorbell_close();
 	atomic_store(&stopping, false);
 	atomic_store(&run_count, 0);
 	atomic_store(&backlog, 0);
@@ -103,15 +117,18 @@ static void wake_sleepers(uint32_t count)
 void sg_device_kick(void)
 {
 	atomic_fetch_add(&kick_word, 1);
-	if (atomic_load(&poller_asleep))
+	if (!atomic_load(&poller_asleep))
+		return;
+	if (atomic_load(&armed))
+		sg_doorbell_wake();
+	else
 		sg_futex_wake(&kick_word, 1);
 }
 
 /* ---- the run list ---- */
 
-void sg_sched_submit(struct sg_dispatch *d)
+static void enlist(struct sg_dispatch *d)
 {
-	pthread_mutex_lock(&run_lock);
 	if (run_list) {
 		d->next = run_list;
 		d->prev = run_list->prev;
@@ -123,8 +140,16 @@ void sg_sched_submit(struct sg_dispatch *d)
 	}
 	atomic_fetch_add(&run_count, 1);
 	atomic_fetch_add(&backlog, d->group_count);
+}
+
+void sg_sched_submit(struct sg_dispatch *d)
+{
+	uint64_t groups = d->group_count; /* it may be over before the next line */
+
+	pthread_mutex_lock(&run_lock);
+	enlist(d);
 	pthread_mutex_unlock(&run_lock);
-	if (d->group_count >= MANY_GROUPS)
+	if (groups >= MANY_GROUPS)
 		wake_sleepers(worker_count);
 }
 
@@ -141,22 +166,82 @@ static void unlist(struct sg_dispatch *d)
 	atomic_fetch_sub(&run_count, 1);
 }
 
-/* Whom to serve next: in turn, or under random-order anyone whose time has come. */
+void sg_sched_defer(struct sg_dispatch *d)
+{
+	pthread_mutex_lock(&run_lock);
+	d->next = timers;
+	timers = d;
+	if (d->due < atomic_load(&next_due))
+		atomic_store(&next_due, d->due);
+	pthread_mutex_unlock(&run_lock);
+}
+
+void sg_sched_recheck(void)
+{
+	pthread_mutex_lock(&run_lock);
+	if (timers)
+		atomic_store(&next_due, 0);
+	pthread_mutex_unlock(&run_lock);
+	sg_device_kick();
+}
+
+/* Starts and ends what was deferred until now. */
+static bool run_timers(void)
+{
+	struct sg_dispatch *over = NULL, **link = &timers;
+	uint64_t due = atomic_load_explicit(&next_due, memory_order_relaxed), now;
+	bool any = false;
+
+	if (due == NEVER || (now = sg_monotonic_ns()) < due)
+		return false;
+	due = NEVER;
+	pthread_mutex_lock(&run_lock);
+	while (*link) {
+		struct sg_dispatch *d = *link;
+
+		if (now < d->due && !atomic_load(&d->cancelled)) {
+			due = d->due < due ? d->due : due;
+			link = &d->next;
+			continue;
+		}
+		*link = d->next;
+		any = true;
+		if (d->ending) {
+			d->next = over;
+			over = d;
+		} else {
+			enlist(d);
+		}
+	}
+	atomic_store(&next_due, due);
+	pthread_mutex_unlock(&run_lock);
+	while (over) {
+		struct sg_dispatch *d = over;
+
+		over = d->next;
+		sg_dispatch_end(d);
+	}
+	return any;
+}
+
+/* Whom to serve next: of those with the highest priority in turn, under reorder
+ * anyone. */
 static struct sg_dispatch *choose(void)
 {
 	struct sg_dispatch *d = run_list;
-	uint64_t now;
+	uint32_t count = atomic_load(&run_count);
 
-	if (!sg_opt.random_order || !d)
+	if (sg_opt.reorder && d) {
+		for (uint64_t skip = sg_random() % count; skip; skip--)
+			d = d->next;
 		return d;
-	now = sg_monotonic_ns();
-	for (uint64_t skip = sg_random() % atomic_load(&run_count); skip; skip--)
-		d = d->next;
-	for (uint32_t n = atomic_load(&run_count); n; n--, d = d->next) {
-		if (now >= d->not_before || atomic_load(&d->cancelled))
-			return d;
 	}
-	return NULL;
+	for (struct sg_dispatch *e = d; count > 1; count--) {
+		e = e->next;
+		if (atomic_load(&e->queue->priority) > atomic_load(&d->queue->priority))
+			d = e;
+	}
+	return d;
 }
 
 static bool take_batch(struct batch *batch)
@@ -168,9 +253,11 @@ static bool take_batch(struct batch *batch)
 		uint64_t left = d->group_count - d->next_group;
 		uint64_t count = left / (8 * worker_count);
 
-		count = count < 1 || sg_opt.random_order ? 1 : count > 64 ? 64 : count;
+		count = count < 1 || sg_opt.reorder ? 1 : count > 64 ? 64 : count;
 		if (atomic_load(&d->cancelled))
 			count = left;
+		if (d->next_group == 0 && d->signal)
+			d->start = sg_stamp();
 		*batch = (struct batch){d, d->next_group, count};
 		d->next_group += count;
 		atomic_fetch_sub(&backlog, count);
@@ -191,7 +278,7 @@ static struct gcn_wg *get_group(struct worker *w)
 
 static void put_group(struct worker *w, struct gcn_wg *wg)
 {
-	if (w->spare_count < 4)
+	if (w->spare_count < SPARES)
 		w->spare[w->spare_count++] = wg;
 	else
 		gcn_wg_destroy(wg);
@@ -293,7 +380,7 @@ static bool may_start(struct worker *w)
 {
 	bool more = w->batch.count || atomic_load_explicit(&run_count, memory_order_relaxed);
 
-	if (!more || w->resident_count == MAX_RESIDENT)
+	if (!more || w->resident_count == max_resident)
 		return false;
 	if (w->resident_count == 0)
 		return true;
@@ -345,29 +432,64 @@ static void share(struct worker *w, uint64_t took)
 	wake_sleepers(wanted);
 }
 
+/* Sleeps until a ring, a kick or `deadline`; 0: none. True if not the latter. */
+static bool sleep_poller(uint32_t kicks, uint64_t deadline)
+{
+	return sg_futex_wait(&kick_word, kicks, deadline) != ETIMEDOUT;
+}
+
+/* The same with the doorbells armed. False: cannot. */
+static bool sleep_armed(uint32_t kicks)
+{
+	if (!sg_doorbell_arm())
+		return false;
+	atomic_store(&armed, true);
+	/* Rings before arming, kicks before `armed`, and what a thread that found `armed`
+	 * still clear left behind on its way to sleep are seen here. */
+	if (!sg_queues_poll() && !sg_queues_stir() && atomic_load(&next_due) == NEVER &&
+	    atomic_load(&kick_word) == kicks && !atomic_load(&stopping))
+		sg_doorbell_sleep();
+	atomic_store(&armed, false);
+	sg_doorbell_disarm();
+	return true;
+}
+
 static void idle_poller(struct worker *w)
 {
-	uint64_t now = sg_monotonic_ns();
+	uint64_t now = sg_monotonic_ns(), due;
 	uint32_t kicks = atomic_load(&kick_word);
+	bool woken = true;
 
 	if (now - w->last_work < SPIN_NS) {
+		/* Alone on its core it gives way at once, else it looks some more first. */
+		for (int i = cores > 1 ? SPIN_LOOKS : 0; i; i--) {
+			__builtin_ia32_pause();
+			if (sg_queues_poll() || atomic_load_explicit(&run_count, memory_order_relaxed))
+				return;
+		}
 		sched_yield();
 		return;
 	}
 	atomic_store(&poller_asleep, true);
 	/* A kick or a ring before this line is seen here, one after it wakes us. */
 	if (!sg_queues_poll() && !atomic_load(&stopping)) {
-		w->sleep = w->sleep ? w->sleep * 2 : FIRST_SLEEP;
-		if (w->sleep > MAX_SLEEP)
-			w->sleep = MAX_SLEEP;
 		sg_guard_install();
-		if (sg_futex_wait(&kick_word, kicks, sg_queues_any() ? now + w->sleep : 0) !=
-		    ETIMEDOUT) {
-			w->last_work = sg_monotonic_ns();
-			w->sleep = 0;
+		due = atomic_load(&next_due);
+		bool watch = due != NEVER || sg_queues_stir();
+
+		if (!sg_queues_any() && due == NEVER) {
+			sleep_poller(kicks, 0);
+		} else if (w->sleep < MAX_SLEEP || watch || !sleep_armed(kicks)) {
+			uint64_t most = watch ? MAX_SLEEP : LONG_SLEEP;
+
+			w->sleep = w->sleep ? w->sleep * 2 : FIRST_SLEEP;
+			if (w->sleep > most)
+				w->sleep = most;
+			woken = sleep_poller(kicks, now + w->sleep < due ? now + w->sleep : due);
 		}
-	} else {
-		w->last_work = now;
+	}
+	if (woken) {
+		w->last_work = sg_monotonic_ns();
 		w->sleep = 0;
 	}
 	atomic_store(&poller_asleep, false);
@@ -385,6 +507,10 @@ static void idle(struct worker *w)
 		idle_poller(w);
 		return;
 	}
+	/* What this thread leaves behind: a queue that was busy when another wanted to step
+	 * it, or something that only time ends. */
+	if (atomic_load(&armed) && (atomic_load(&next_due) != NEVER || sg_queues_stir()))
+		sg_device_kick();
 	atomic_fetch_add(&sleepers, 1);
 	/* Submitted or stopped before we counted as a sleeper? */
 	if (!atomic_load(&run_count) && !atomic_load(&stopping) && atomic_load(&poller_taken))
@@ -398,6 +524,8 @@ static void finish(struct worker *w)
 		release_poller(w);
 	while (w->spare_count)
 		gcn_wg_destroy(w->spare[--w->spare_count]);
+	free(w->resident);
+	w->resident = NULL;
 }
 
 static void *worker_main(void *arg)
@@ -409,9 +537,10 @@ static void *worker_main(void *arg)
 	uint64_t before = sg_monotonic_ns();
 
 	while (!atomic_load(&stopping) || w->resident_count || w->batch.count ||
-	       atomic_load(&run_count)) {
+	       atomic_load(&run_count) || atomic_load(&next_due) != NEVER) {
 		bool work = sg_queues_poll();
 
+		work |= run_timers();
 		work |= run_groups(w);
 		if (!work) {
 			idle(w);
@@ -440,11 +569,26 @@ static uint32_t usable_cores(void)
 	return count < 1 ? 1 : (uint32_t)count;
 }
 
+/* As many groups as the cards could hold at once: those of a cooperative
+ * launch wait for each other and must all be resident. */
+static uint32_t resident_limit(uint32_t threads)
+{
+	uint64_t waves = 0;
+
+	for (uint32_t i = 1; i < sg_node_count(); i++)
+		waves += (uint64_t)sg_gpu_info(i)->compute_units * WAVES_PER_CU;
+	waves = (waves + threads - 1) / threads;
+	return waves < MIN_RESIDENT ? MIN_RESIDENT : (uint32_t)waves;
+}
+
 static bool spawn(struct worker *w)
 {
 	sigset_t blocked, old;
 	int error;
 
+	w->resident = calloc(max_resident, sizeof(*w->resident));
+	if (!w->resident)
+		return false;
 	/* The client's signals are for the client's threads. Those that an
 	 * instruction causes must stay deliverable. */
 	sigfillset(&blocked);
@@ -463,11 +607,13 @@ static bool spawn(struct worker *w)
 enum sg_status sg_sched_start(void)
 {
 	enum sg_status status = SG_OK;
-	uint32_t count = sg_opt.threads ? sg_opt.threads : usable_cores();
+	uint32_t count;
 
 	pthread_mutex_lock(&start_lock);
 	if (workers)
 		goto out;
+	cores = usable_cores();
+	count = sg_opt.threads ? sg_opt.threads : cores;
 	if (count > MAX_THREADS)
 		count = MAX_THREADS;
 	workers = calloc(count, sizeof(*workers));
@@ -477,9 +623,13 @@ enum sg_status sg_sched_start(void)
 	}
 	atomic_store(&stopping, false);
 	worker_count = count;
+	max_resident = resident_limit(count);
+	sg_doorbell_open();
 	for (uint32_t i = 0; i < count; i++) {
 		workers[i] = calloc(1, sizeof(**workers));
 		if (!workers[i] || !spawn(workers[i])) {
+			if (workers[i])
+				free(workers[i]->resident);
 			free(workers[i]);
 			/* Fewer than asked for will do; none will not. */
 			worker_count = i;
@@ -487,6 +637,7 @@ enum sg_status sg_sched_start(void)
 		}
 	}
 	if (worker_count == 0) {
+		sg_doorbell_close();
 		free(workers);
 		workers = NULL;
 		status = SG_RESOURCES;
@@ -511,6 +662,7 @@ void sg_sched_stop(void)
 		free(workers);
 		workers = NULL;
 		worker_count = 0;
+		sg_doorbell_close();
 	}
 	pthread_mutex_unlock(&start_lock);
 }

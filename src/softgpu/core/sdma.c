@@ -65,7 +65,8 @@ static uint64_t address(const uint32_t *words)
 
 static enum outcome copy_linear(struct sg_queue *queue, const uint32_t *w)
 {
-	uint64_t bytes = (w[1] & 0x3fffff) + 1ull; /* gfx9: 22 bits, less one */
+	/* Less one. 22 bits on early gfx9, with zeros above them; gfx90a has 30, and ROCr 6 uses them. */
+	uint64_t bytes = (w[1] & 0x3fffffff) + 1ull;
 	uint64_t from = address(w + 3) + queue->copied;
 	uint64_t to = address(w + 5) + queue->copied;
 	uint64_t slice = bytes - queue->copied;
@@ -110,7 +111,7 @@ static enum outcome copy_rect(struct sg_queue *queue, const uint32_t *w)
 static enum outcome fill(struct sg_queue *queue, const uint32_t *w)
 {
 	unsigned size = w[0] >> 30; /* 0 byte, 1 half, 2 word */
-	uint64_t bytes = (w[4] & 0x3fffff) + 1ull;
+	uint64_t bytes = (w[4] & 0x3fffffff) + 1ull;
 	uint64_t to = address(w + 1);
 	uint32_t value = w[3];
 
@@ -119,7 +120,7 @@ static enum outcome fill(struct sg_queue *queue, const uint32_t *w)
 		return FAILED;
 	}
 	if (size == 2) /* the count is of words less one, in bytes */
-		bytes = (w[4] & 0x3ffffc) + 4ull;
+		bytes = (w[4] & 0x3ffffffc) + 4ull;
 	if (size == 0)
 		value = (value & 0xff) * 0x01010101u;
 	else if (size == 1)
@@ -160,6 +161,29 @@ static enum outcome poll(struct sg_queue *queue, const uint32_t *w)
 	return holds[function] ? DONE : WAIT;
 }
 
+/* One command of a client is copies, then what tells of them. */
+static bool fails(struct sg_queue *queue)
+{
+	if (!queue->copying && sg_inject(SG_INJECT_COPY)) {
+		queue->copy_failed = true;
+		sg_log("a copy on node %u fails, as asked for", queue->gpu->node);
+	}
+	queue->copying = true;
+	return queue->copy_failed;
+}
+
+/* The signal of a failed copy becomes negative: hsa_amd_memory_async_copy. */
+static void add64(struct sg_queue *queue, const uint32_t *w)
+{
+	uint64_t *word = sg_ptr(address(w + 1));
+
+	if (queue->copy_failed)
+		__atomic_store_n(word, (uint64_t)-1, __ATOMIC_SEQ_CST);
+	else
+		__atomic_fetch_add(word, address(w + 3), __ATOMIC_SEQ_CST);
+	queue->copying = queue->copy_failed = false;
+}
+
 static enum outcome run(struct sg_queue *queue, const uint32_t *w)
 {
 	unsigned op = w[0] & 0xff, sub = w[0] >> 8 & 0xff;
@@ -168,6 +192,8 @@ static enum outcome run(struct sg_queue *queue, const uint32_t *w)
 	case OP_NOP:
 		return DONE;
 	case OP_COPY:
+		if (fails(queue))
+			return DONE;
 		return sub == COPY_LINEAR ? copy_linear(queue, w) : copy_rect(queue, w);
 	case OP_FENCE:
 		__atomic_store_n((uint32_t *)sg_ptr(address(w + 1)), w[3], __ATOMIC_RELEASE);
@@ -180,15 +206,14 @@ static enum outcome run(struct sg_queue *queue, const uint32_t *w)
 	case OP_ATOMIC:
 		if (w[0] >> 25 != ATOMIC_ADD64)
 			break;
-		__atomic_fetch_add((uint64_t *)sg_ptr(address(w + 1)), address(w + 3),
-		                   __ATOMIC_SEQ_CST);
+		add64(queue, w);
 		return DONE;
 	case OP_CONST_FILL:
 		return fill(queue, w);
 	case OP_TIMESTAMP:
 		if (sub != TIMESTAMP_GET_GLOBAL)
 			break;
-		__atomic_store_n((uint64_t *)sg_ptr(address(w + 1)), sg_clock_ns(),
+		__atomic_store_n((uint64_t *)sg_ptr(address(w + 1)), sg_stamp(),
 		                 __ATOMIC_RELEASE);
 		return DONE;
 	case OP_GCR:
@@ -238,6 +263,11 @@ enum sg_step sg_sdma_step(struct sg_queue *queue, bool *moved)
 			}
 			count = (uint32_t)((queue->limit - queue->read) / 4);
 		}
+		if (sg_opt.delay_us && queue->head == SG_HEAD_NEW) {
+			queue->head = SG_HEAD_STARTED;
+			queue->not_before = sg_random_delay();
+			return SG_STEP_BLOCKED;
+		}
 		switch (run(queue, words)) {
 		case WAIT:
 			return SG_STEP_BLOCKED;
@@ -250,6 +280,7 @@ enum sg_step sg_sdma_step(struct sg_queue *queue, bool *moved)
 			break;
 		}
 		queue->copied = 0;
+		queue->head = SG_HEAD_NEW;
 		queue->read += count * 4ull;
 		atomic_store_explicit(queue->read_pointer, queue->read, memory_order_release);
 		*moved = true;

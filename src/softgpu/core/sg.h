@@ -145,7 +145,8 @@ enum sg_status sg_event_query(uint32_t id); /* SG_OK when signalled, else SG_TIM
 
 #define SG_WAIT_FOREVER 0xffffffffu
 /* Auto-reset events wake every thread that waits when they are set, and stay
- * set only if none did. `ages` may be NULL; else an entry that is not 0 and
+ * set only if none did. A set that the calling thread missed since its last wait
+ * for the event ends the wait at once. `ages` may be NULL; else an entry that is not 0 and
  * differs from the event's age counts as signalled, and all are updated. */
 enum sg_status sg_event_wait(const uint32_t *ids, uint32_t count, bool all, uint32_t milliseconds,
                              uint64_t *ages);
@@ -157,6 +158,7 @@ enum sg_queue_kind { SG_QUEUE_AQL, SG_QUEUE_SDMA };
 struct sg_queue_request {
 	uint32_t node;
 	enum sg_queue_kind kind;
+	int32_t priority;
 	void *ring;
 	uint64_t ring_bytes;
 	/* AQL: the caller's pointers (inside an amd_queue_t). SDMA: filled in. */
@@ -176,7 +178,10 @@ void sg_device_kick(void);
 enum sg_status sg_queue_create(struct sg_queue_request *request);
 enum sg_status sg_queue_destroy(uint64_t id);
 /* Percentage 0 suspends, anything else resumes. */
-enum sg_status sg_queue_update(uint64_t id, uint32_t percentage);
+enum sg_status sg_queue_update(uint64_t id, uint32_t percentage, int32_t priority);
+/* Global wave sync for an AQL queue; one queue of a GPU at a time. */
+#define SG_GWS_SLOTS 64
+enum sg_status sg_queue_alloc_gws(uint64_t id, uint32_t count, uint32_t *first);
 enum sg_status sg_queue_set_cu_mask(uint64_t id, const uint32_t *mask, uint32_t bits);
 
 #endif

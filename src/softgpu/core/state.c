@@ -21,6 +21,8 @@ static uint32_t open_count;
 static _Atomic bool is_open;
 static struct sg_gpu_info gpus[SG_MAX_GPUS];
 static _Atomic uint64_t random_state;
+static _Atomic uint64_t last_stamp;
+static _Atomic uint32_t injected[SG_INJECTIONS];
 
 /* Compute units when the SPEC says nothing. The runtime sizes its copy kernels
  * by them, so a whole card's worth only makes small copies slow. */
@@ -95,6 +97,27 @@ uint64_t sg_random(void)
 	return z ^ (z >> 31);
 }
 
+uint64_t sg_random_delay(void)
+{
+	return sg_monotonic_ns() + sg_random() % (sg_opt.delay_us * 1000ull + 1);
+}
+
+bool sg_inject(enum sg_injection kind)
+{
+	return sg_opt.inject[kind] && atomic_fetch_add(&injected[kind], 1) + 1 == sg_opt.inject[kind];
+}
+
+uint64_t sg_stamp(void)
+{
+	uint64_t now = sg_clock_ns(), last = atomic_load_explicit(&last_stamp, memory_order_relaxed);
+
+	do {
+		if (now <= last)
+			now = last + 1;
+	} while (!atomic_compare_exchange_weak(&last_stamp, &last, now));
+	return now;
+}
+
 static uint64_t host_memory(void)
 {
 	return (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
@@ -157,6 +180,8 @@ static enum sg_status open_locked(void)
 		once = true;
 	}
 	atomic_store(&random_state, sg_opt.seed);
+	for (int i = 0; i < SG_INJECTIONS; i++)
+		atomic_store(&injected[i], 0);
 	for (uint32_t i = 0; i < sg_opt.gpu_count; i++)
 		describe_gpu(i);
 	sg_events_reset();

@@ -158,10 +158,6 @@ enum sg_status sg_vram_open(void)
 	enum sg_status status = SG_OK;
 	uint64_t span, factor = WINDOW_FACTOR;
 
-	if (sg_opt.private_vram && !gcn_set_window) {
-		sg_log("private-vram is not supported by this build's instruction set");
-		return SG_NOT_SUPPORTED;
-	}
 	for (uint32_t i = 0; i < SG_MAX_GPUS; i++)
 		vrams[i].fd = -1;
 	while (!reserve(factor, &span)) {
@@ -178,9 +174,12 @@ enum sg_status sg_vram_open(void)
 	uint64_t base = round_up((uint64_t)(uintptr_t)reservation, SG_HUGE);
 	uint64_t window = span * sg_opt.gpu_count;
 
+	/* Wavefronts and this library reach the contents through the same window. */
 	sg_window = (struct sg_window){base, window, sg_opt.private_vram ? window : 0};
-	if (gcn_set_window)
+	if (sg_opt.private_vram)
 		gcn_set_window(sg_window.base, sg_window.size, sg_window.delta);
+	else
+		gcn_set_window(0, 0, 0);
 	for (uint32_t i = 0; i < sg_opt.gpu_count && status == SG_OK; i++)
 		status = open_gpu(&vrams[i], base + i * span, span);
 	if (status != SG_OK)
@@ -280,6 +279,41 @@ void sg_vram_free(uint32_t gpu, uint64_t address, uint64_t size, bool keep)
 		          (off_t)size);
 		give(vram, start, size);
 	}
+	pthread_mutex_unlock(&lock);
+}
+
+enum sg_status sg_vram_import(uint32_t gpu, int fd, uint64_t offset, uint64_t size,
+                              uint64_t *address)
+{
+	struct vram *vram = &vrams[gpu];
+	enum sg_status status = SG_NO_MEMORY;
+	uint64_t start;
+
+	/* Only addresses: the memory is accounted for where it was allocated. */
+	pthread_mutex_lock(&lock);
+	if (place(vram, size, NULL, &start)) {
+		void *at = (void *)(uintptr_t)(vram->base + start + sg_window.delta);
+
+		if (mmap(at, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED | MAP_NORESERVE, fd,
+		         (off_t)offset) == MAP_FAILED) {
+			give(vram, start, size);
+		} else {
+			madvise(at, size, MADV_DONTFORK);
+			*address = vram->base + start;
+			status = SG_OK;
+		}
+	}
+	pthread_mutex_unlock(&lock);
+	return status;
+}
+
+void sg_vram_drop(uint32_t gpu, uint64_t address, uint64_t size)
+{
+	struct vram *vram = &vrams[gpu];
+
+	pthread_mutex_lock(&lock);
+	unmap(vram, address - vram->base, size);
+	give(vram, address - vram->base, size);
 	pthread_mutex_unlock(&lock);
 }
 

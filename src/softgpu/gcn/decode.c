@@ -355,6 +355,14 @@ static void finish_vop(struct decoder *d)
 	in->fp = fp_class(r);
 	in->dwords = rows_of(r->d);
 	if (r->flags & RF_CUSTOM) {
+		/* Lane selects and v_writelane's value are scalars, v_swap's operands are not. */
+		bool lane = r->enc == ENC_VOP3, vector = r->enc == ENC_VOP1 && r->op >= 0x51;
+
+		for (int k = 0; k < 2; k++)
+			if (in->s[k].kind == OP_SPEC ||
+			    (in->s[k].kind == OP_VGPR && lane && (k == 1 || r->op == 0x28a)) ||
+			    (k == 0 && vector && in->s[k].kind != OP_VGPR))
+				d->bad = true;
 		in->fn = r->fn;
 		if (in->form == FORM_SDWA || in->form == FORM_DPP || mods || in->clamp)
 			d->bad = true;
@@ -449,6 +457,8 @@ static void decode_vop3(struct decoder *d, uint32_t w)
 		d->bad = true; /* no SDWA, DPP nor literal in VOP3 */
 	if ((r->d == T_M || r->d == T_S32 || b) && (in->sdst == 125 || (r->d == T_M && (w & 128))))
 		d->bad = true;
+	if (r->c == T_R4 && in->s[2].kind != OP_VGPR)
+		d->bad = true;
 	in->neg &= (1 << n) - 1;
 	in->abs &= (1 << n) - 1;
 	finish_vop(d);
@@ -471,7 +481,7 @@ static void decode_vop3p(struct decoder *d, uint32_t w)
 	in->core = r->core;
 	in->fp = fp_class(r);
 	in->dwords = rows_of(r->d);
-	if (r->op >= 0x40 && r->op < 0x70) { /* MAI: the row holds a shape instead of types */
+	if (r->op >= 0x40 && r->op < 0x70 && (r->op & ~1) != 0x58) { /* MAI: the row holds a shape instead of types */
 		unsigned int c = w1 >> 18 & 511;
 
 		source(d, &in->s[0], w1 & 511, T_U32);
@@ -495,7 +505,7 @@ static void decode_vop3p(struct decoder *d, uint32_t w)
 	} else if (r->c != T_NONE) {
 		source(d, &in->s[2], w1 >> 18 & 511, r->c);
 	}
-	if (in->size != 8)
+	if (in->size != 8 || (r->op == 0x58 && in->s[0].kind != OP_VGPR))
 		d->bad = true;
 	in->fn = r->flags & RF_CUSTOM ? r->fn : lanes->packed;
 }
@@ -514,8 +524,9 @@ static void decode_ds(struct decoder *d, uint32_t w)
 	in->s[1].idx = (uint16_t)((w1 >> 8 & 255) + acc);
 	in->s[2].idx = (uint16_t)((w1 >> 16 & 255) + acc);
 	in->dst = (uint16_t)((w1 >> 24) + acc);
-	if (w >> 16 & 1)
-		d->bad = true; /* GDS */
+	/* GDS: there is none, save for global wave sync, which is nothing else. */
+	if ((w >> 16 & 1) != in->row->flags)
+		d->bad = true;
 }
 
 /* s[0] VGPR address or none, s[1] data, s[2] SGPR address or none. */

@@ -172,6 +172,52 @@ static const struct gcn_inst *ds_nothing(const struct gcn_inst *i, struct gcn_wa
 	return i + 1;
 }
 
+/* Global wave sync. The resource is M0[21:16] plus the offset, the value that of the
+ * first active lane (GFX9 ISA, "DS_GWS_INIT" and "DS_GWS_BARRIER"). */
+static _Atomic uint64_t *gws_resource(const struct gcn_inst *i, struct gcn_wave *w, uint32_t *value)
+{
+	uint64_t ex = EXEC(w);
+
+	if (!w->wg->launch->gws)
+		gcn_raise(w, GCN_FAULT_ILLEGAL, 0, "%s: the queue has no global wave sync", i->row->name);
+	*value = w->v[i->s[0].idx][ex ? __builtin_ctzll(ex) : 0];
+	return &w->wg->launch->gws->resource[((w->s[SGPR_M0] >> 16) + (uint32_t)i->imm) & 63];
+}
+
+static const struct gcn_inst *gws_init(const struct gcn_inst *i, struct gcn_wave *w)
+{
+	uint32_t value;
+	_Atomic uint64_t *resource = gws_resource(i, w, &value);
+
+	atomic_store(resource, (atomic_load(resource) & ~(uint64_t)UINT32_MAX) | value);
+	return i + 1;
+}
+
+/* Each wave brings the count for the barrier after this one. */
+static const struct gcn_inst *gws_barrier(const struct gcn_inst *i, struct gcn_wave *w)
+{
+	uint32_t value;
+	_Atomic uint64_t *resource = gws_resource(i, w, &value);
+	uint64_t old = atomic_load(resource), now;
+
+	if (!w->gws_queued) {
+		do {
+			bool last = !(uint32_t)old;
+
+			now = last ? ((old >> 32) + 1) << 32 | value : old - 1;
+		} while (!atomic_compare_exchange_weak(resource, &old, now));
+		w->gws_release = (uint32_t)(old >> 32);
+		w->gws_queued = true;
+		old = now;
+	}
+	if ((uint32_t)(old >> 32) == w->gws_release) {
+		w->slept = w->stop = true;
+		return i; /* and looks again */
+	}
+	w->gws_queued = false;
+	return i + 1;
+}
+
 #define ROW(op, name, regs, kind, atom, c, fn) { name, ENC_DS, ISA_ALL, op, 0, regs, kind, atom, c, NULL, fn },
 #define ROWI(isas, op, name, regs, kind, atom, c, fn) \
 	{ name, ENC_DS, isas, op, 0, regs, kind, atom, c, NULL, fn },
@@ -183,6 +229,7 @@ static const struct gcn_inst *ds_nothing(const struct gcn_inst *i, struct gcn_wa
 	ROW((op) + 0x60, "ds_" n "_rtn_" t64, 2, M_ATOMIC, atom, 1, ds_atomic)
 #define PLAIN(op, name, regs, kind) ROW(op, name, regs, kind, 0, 0, ds_plain)
 #define TWO(op, name, regs, kind, unit) ROW(op, name, regs, kind, 0, unit, ds_two)
+#define GWS(op, name, fn) { name, ENC_DS, ISA_ALL, op, 1, 0, 0, 0, 0, NULL, fn },
 const struct gcn_row gcn_ds_rows[] = {
 #include "ds.def"
 };

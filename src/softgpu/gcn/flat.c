@@ -35,6 +35,15 @@ static void lds_lane(const struct gcn_inst *i, struct gcn_wave *w, struct access
 	x->lds |= (uint64_t)1 << l;
 }
 
+/* Host addresses of global lanes, where they differ. `any`: the addresses of at least these lanes, or'ed. */
+static void window(struct access *x, uint64_t lanes, uint64_t any)
+{
+	if (gcn_window.size || (any & GCN_HOST_BIT))
+		for (int l = 0; l < LANES; l++)
+			if ((lanes >> l & 1) && x->p[l])
+				x->p[l] = (uint8_t *)(uintptr_t)gcn_host((uint64_t)(uintptr_t)x->p[l]);
+}
+
 static void finish(const struct gcn_inst *i, struct gcn_wave *w, const struct access *x, uint64_t ex)
 {
 	if (i->row->a == M_ATOMIC) {
@@ -51,12 +60,15 @@ static const struct gcn_inst *flat(const struct gcn_inst *i, struct gcn_wave *w)
 	const struct gcn_launch *g = w->wg->launch;
 	const uint32_t *lo = w->v[i->s[0].idx], *hi = w->v[i->s[0].idx + 1];
 	uint32_t shared = (uint32_t)(g->lds_aperture >> 32), priv = (uint32_t)(g->private_aperture >> 32);
-	uint64_t ex = EXEC(w);
+	uint64_t ex = EXEC(w), any = 0;
 	struct access x;
 	uint32_t special = 0;
 
 	for (int l = 0; l < LANES; l++) {
-		x.p[l] = (uint8_t *)(uintptr_t)((lo[l] | (uint64_t)hi[l] << 32) + (uint64_t)(int64_t)i->imm);
+		uint64_t a = (lo[l] | (uint64_t)hi[l] << 32) + (uint64_t)(int64_t)i->imm;
+
+		x.p[l] = (uint8_t *)(uintptr_t)a;
+		any |= a;
 		special |= hi[l] == shared || hi[l] == priv;
 	}
 	x.swz = x.lds = 0;
@@ -65,11 +77,13 @@ static const struct gcn_inst *flat(const struct gcn_inst *i, struct gcn_wave *w)
 		for (int l = 0; l < LANES; l++) {
 			if (!(ex >> l & 1))
 				continue;
+			/* Special lanes hold host addresses afterwards; no window applies. */
 			if (hi[l] == shared)
 				lds_lane(i, w, &x, l, lo[l] + (uint32_t)i->imm);
 			else if (hi[l] == priv)
 				scratch_lane(i, w, &x, l, lo[l] + (uint32_t)i->imm);
 		}
+	window(&x, ex & ~(x.swz | x.lds), any);
 	finish(i, w, &x, ex);
 	return i + 1;
 }
@@ -77,19 +91,26 @@ static const struct gcn_inst *flat(const struct gcn_inst *i, struct gcn_wave *w)
 static const struct gcn_inst *global(const struct gcn_inst *i, struct gcn_wave *w)
 {
 	const uint32_t *lo = w->v[i->s[0].idx], *hi = w->v[i->s[0].idx + 1];
-	uint64_t ex = EXEC(w), off = (uint64_t)(int64_t)i->imm;
+	uint64_t ex = EXEC(w), off = (uint64_t)(int64_t)i->imm, any = 0;
 	struct access x;
 
 	if (i->s[2].kind == OP_SGPR) {
 		off += gcn_get64(&w->s[i->s[2].idx]);
-		for (int l = 0; l < LANES; l++)
+		for (int l = 0; l < LANES; l++) {
 			x.p[l] = (uint8_t *)(uintptr_t)(off + lo[l]);
+			any |= off + lo[l];
+		}
 	} else {
-		for (int l = 0; l < LANES; l++)
-			x.p[l] = (uint8_t *)(uintptr_t)(off + (lo[l] | (uint64_t)hi[l] << 32));
+		for (int l = 0; l < LANES; l++) {
+			uint64_t a = off + (lo[l] | (uint64_t)hi[l] << 32);
+
+			x.p[l] = (uint8_t *)(uintptr_t)a;
+			any |= a;
+		}
 	}
 	x.swz = x.lds = 0;
 	x.dense = ex == ALL_LANES;
+	window(&x, ex, any);
 	finish(i, w, &x, ex);
 	return i + 1;
 }
@@ -174,6 +195,7 @@ static const struct gcn_inst *mubuf(const struct gcn_inst *i, struct gcn_wave *w
 		     index < v.records && (!i->sel[1] || end <= v.stride);
 		x.p[l] = in ? (uint8_t *)(uintptr_t)(v.base + so + (uint64_t)index * v.stride + offset) : NULL;
 	}
+	window(&x, ex & ~x.swz, GCN_HOST_BIT);
 	finish(i, w, &x, ex);
 	return i + 1;
 }

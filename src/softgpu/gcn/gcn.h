@@ -23,6 +23,12 @@ enum gcn_isa { GCN_GFX900, GCN_GFX906, GCN_GFX90A };
 #define GCN_MAX_WAVES 16 /* 1024 work-items a work-group */
 #define GCN_MAX_USER_SGPR 16
 
+/* Global wave sync of a queue that has it, zero to begin with. A resource is the
+ * number of waves still to come (low half) and the count of releases. */
+struct gcn_gws {
+	_Atomic uint64_t resource[64];
+};
+
 /* Everything one dispatch gives each of its wavefronts. Filled by the
  * dispatcher from the AQL packet and the kernel descriptor; constant while any
  * work-group of the dispatch runs. */
@@ -73,6 +79,8 @@ struct gcn_launch {
 	void (*interrupt)(void *arg, uint32_t event_id);
 	void *interrupt_arg;
 
+	struct gcn_gws *gws;        /* NULL: GWS instructions are faults */
+
 	uint64_t packet;            /* address of the dispatch packet, for s_getreg users; may be 0 */
 };
 
@@ -118,6 +126,15 @@ enum gcn_status gcn_wg_run(struct gcn_wg *wg, uint64_t budget, struct gcn_fault 
 
 /* Wave-instructions executed by this object since it was created. */
 uint64_t gcn_wg_instructions(const struct gcn_wg *wg);
+
+/* Device memory that the host may not touch at the address the GPU uses: every
+ * access of a wave (loads, stores, atomics, code) to [base, base + size) goes to
+ * the address + delta instead. Size 0: none. Call while nothing runs. Fault
+ * addresses are given as the GPU used them. */
+/* Device addresses with this bit name the host's memory at the address without it. */
+#define GCN_HOST_BIT ((uint64_t)1 << 47)
+
+void gcn_set_window(uint64_t base, uint64_t size, uint64_t delta);
 
 /* Code at [start, start + size) was written or freed: drop predecoded copies.
  * Called on code-object load, free of executable memory and instruction-cache

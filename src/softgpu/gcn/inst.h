@@ -142,6 +142,8 @@ struct gcn_wave {
 	uint32_t state;
 	bool stop;           /* leave the loop after this instruction */
 	bool slept;
+	bool gws_queued;     /* waits in ds_gws_barrier for another release than this: */
+	uint32_t gws_release;
 	int64_t budget;
 };
 
@@ -178,6 +180,19 @@ static inline void gcn_set64(uint32_t *s, uint64_t v)
 
 #define EXEC(w) gcn_get64(&(w)->s[SGPR_EXEC])
 #define VCC(w) gcn_get64(&(w)->s[SGPR_VCC])
+
+/* See gcn_set_window(). */
+struct gcn_window {
+	uint64_t base, size, delta;
+};
+extern struct gcn_window gcn_window;
+
+static inline uint64_t gcn_host(uint64_t a)
+{
+	if (a >> 47 == 1)
+		return a - GCN_HOST_BIT;
+	return a - gcn_window.base < gcn_window.size ? a + gcn_window.delta : a;
+}
 
 /* program.c */
 struct gcn_program *gcn_program_get(enum gcn_isa isa);

@@ -127,9 +127,10 @@ static inline double nd3(double r, double a, double b, double c)
 	return r == r ? r : bitsd(u);
 }
 
-#define N1(r, a) _Generic((r), float: nf3, double: nd3)(r, a, 0, 0)
-#define N2(r, a, b) _Generic((r), float: nf3, double: nd3)(r, a, b, 0)
-#define N3(r, a, b, c) _Generic((r), float: nf3, double: nd3)(r, a, b, c)
+/* `fast`: the caller looks for NaN results itself and runs the body again. */
+#define N3(r, a, b, c) (fast ? (r) : _Generic((r), float: nf3, double: nd3)(r, a, b, c))
+#define N2(r, a, b) N3(r, a, b, 0)
+#define N1(r, a) N3(r, a, 0, 0)
 
 static inline bool snanf(float f)
 {
@@ -141,7 +142,8 @@ static inline bool snand(double f)
 	return f != f && !(dbits(f) & QD);
 }
 
-/* V_MIN/V_MAX: a number wins over a NaN; in IEEE mode a signalling NaN wins, quieted; -0 < +0. */
+/* V_MIN/V_MAX: a number wins over a NaN; in IEEE mode a signalling NaN wins, quieted; -0 < +0.
+ * They flush denormals as MODE has it, which no host instruction would do: see FLUSH32. */
 #define MINMAX(name, T, U, bits, unbits, snan, quiet, cmp, zero) \
 static inline T name(T a, T b, bool ieee) \
 { \
@@ -157,11 +159,48 @@ MINMAX(maxf, float, uint32_t, fbits, bitsf, snanf, QF, >, &)
 MINMAX(mind, double, uint64_t, dbits, bitsd, snand, QD, <, |)
 MINMAX(maxd, double, uint64_t, dbits, bitsd, snand, QD, >, &)
 
+/* Halves as bits: converting one to single would quiet a signalling NaN. */
+#define NANH(h) (((h) & 0x7fff) > 0x7c00)
+#define SNANH(h) (NANH(h) && !((h) & 0x200))
+static inline int32_t orderh(uint32_t h)
+{
+	return h & 0x8000 ? -(int32_t)(h & 0x7fff) : (int32_t)h;
+}
+
+#define MINMAXH(name, cmp, zero) \
+static inline uint32_t name(uint32_t a, uint32_t b, bool ieee) \
+{ \
+	int32_t oa = orderh(a), ob = orderh(b); \
+	uint32_t n = oa cmp ob ? a : ob cmp oa ? b : a zero b; \
+	uint32_t r = NANH(a) ? b : NANH(b) ? a : n; \
+	r = ieee && SNANH(b) ? b | 0x200 : r; \
+	r = ieee && SNANH(a) ? a | 0x200 : r; \
+	return r; \
+}
+MINMAXH(minh, <, |)
+MINMAXH(maxh, >, &)
+
+/* ISA V_MED3: without a NaN, the larger of the two that are not the largest. */
 static inline float med3f(float a, float b, float c, bool ieee)
 {
-	if (a != a || b != b || c != c)
-		return minf(minf(a, b, ieee), c, ieee);
-	return maxf(minf(a, b, ieee), minf(maxf(a, b, ieee), c, ieee), ieee);
+	float top = maxf(maxf(a, b, ieee), c, ieee), low = minf(minf(a, b, ieee), c, ieee);
+	float m = maxf(top == a ? b : a, top == a || top != b ? (top == a ? c : b) : c, ieee);
+
+	return a != a || b != b || c != c ? low : m;
+}
+
+static inline uint32_t med3h(uint32_t a, uint32_t b, uint32_t c, bool ieee)
+{
+	int32_t top = orderh(maxh(maxh(a, b, ieee), c, ieee));
+
+	if (NANH(a) || NANH(b) || NANH(c))
+		return minh(minh(a, b, ieee), c, ieee);
+	return top == orderh(a) ? maxh(b, c, ieee) : top == orderh(b) ? maxh(a, c, ieee) : maxh(a, b, ieee);
+}
+
+static inline uint32_t quieth(uint32_t h)
+{
+	return NANH(h) ? h | 0x200 : h;
 }
 
 #define MIN(a, b) ((a) < (b) ? (a) : (b))
@@ -288,7 +327,20 @@ static inline bool class16(uint32_t u, uint32_t mask)
 #define CT_I16 int16_t
 #define CT_F16 float
 #define CT_M uint32_t
-#define CT_PF uint64_t
+#define CT_PF float
+
+struct quad {
+	uint32_t w[4];
+};
+#define CT_R4 struct quad
+#define LD_R4(p) (struct quad){ { (p)[i], (p)[i + LANES], (p)[i + 2 * LANES], (p)[i + 3 * LANES] } }
+#define ST_R4(v) do { for (int n_ = 0; n_ < 4; n_++) pd[i + n_ * LANES] = (v).w[n_]; } while (0)
+
+/* A half as its bits, whole: modifiers are a half's, denormals and NaNs the body's business. */
+#define T_HB T_F16
+#define CT_HB uint32_t
+#define LD_HB(p) ((p)[i] & 0xffff)
+#define ST_HB(v) (pd[i] = (v))
 
 #define LD_NONE(p) 0
 #define LD_U32(p) (p)[i]
@@ -296,12 +348,21 @@ static inline bool class16(uint32_t u, uint32_t mask)
 #define LD_I32(p) (int32_t)(p)[i]
 #define LD_F32(p) bitsf((p)[i])
 #define LD_U64(p) ((p)[i] | (uint64_t)(p)[i + LANES] << 32)
-#define LD_PF(p) LD_U64(p)
+#define LD_PF(p) bitsf((p)[i])
 #define LD_I64(p) (int64_t)LD_U64(p)
 #define LD_F64(p) bitsd(LD_U64(p))
 #define LD_U16(p) (uint16_t)(p)[i]
 #define LD_I16(p) (int16_t)(p)[i]
-#define LD_F16(p) h2f((p)[i])
+#define LD_F16(p) h2f(H_IN((p)[i]))
+/* Half denormals: MXCSR knows none, so MODE's bits are applied here. */
+#define H_IN(h) (flush_in && !((h) & 0x7c00) ? (h) & 0x8000 : (h))
+#define H_OUT(h) (flush_out && !((h) & 0x7c00) ? (h) & 0x8000 : (h))
+/* Where the host does not flush by itself. A denormal that may not come in or go out is 0. */
+#define FLUSH16(h) ((flush_in || flush_out) && !((h) & 0x7c00) ? (h) & 0x8000 : (h))
+#define H2_IN(x) (H_IN((x) & 0xffff) | H_IN((x) >> 16) << 16)
+#define ROUND16(f) ({ uint32_t h_ = f2h(f); H_OUT(h_); })
+#define FLUSH32(f) bitsf(flush32 && !(fbits(f) & 0x7f800000) ? fbits(f) & 0x80000000 : fbits(f))
+#define FLUSH64(f) bitsd(flush64 && !(dbits(f) & 0x7ff0000000000000) ? dbits(f) & 0x8000000000000000 : dbits(f))
 #define LD_M(p) (p)[i]
 
 #define ST_U32(v) (pd[i] = (v))
@@ -309,12 +370,12 @@ static inline bool class16(uint32_t u, uint32_t mask)
 #define ST_I32(v) (pd[i] = (uint32_t)(v))
 #define ST_F32(v) (pd[i] = fbits(v))
 #define ST_U64(v) (pd[i] = (uint32_t)(v), pd[i + LANES] = (uint32_t)((v) >> 32))
-#define ST_PF(v) ST_U64(v)
+#define ST_PF(v) (pd[i] = fbits(v))
 #define ST_I64(v) ST_U64((uint64_t)(v))
 #define ST_F64(v) do { uint64_t u_ = dbits(v); ST_U64(u_); } while (0)
 #define ST_U16(v) (pd[i] = (uint16_t)(v))
 #define ST_I16(v) (pd[i] = (uint16_t)(v))
-#define ST_F16(v) (pd[i] = f2h(v))
+#define ST_F16(v) do { uint32_t h_ = f2h(v); pd[i] = H_OUT(h_); } while (0)
 #define ST_M(v) (pd[i] = -(uint32_t)((v) != 0))
 #define ST_NONE(v) (void)(v)
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Loads, stores and atomics once the addresses are known. */
+#include <emmintrin.h>
 #include <math.h>
-#include <xmmintrin.h>
 
 #include "mem.h"
 
@@ -39,25 +39,69 @@ static void wr(const struct access *x, int l, unsigned int k, const void *in, un
 	}
 }
 
-/* All lanes, one dword apart: the common case by far. */
-static bool contiguous(const struct access *x)
+/* All lanes, side by side, `step` bytes each: the common case by far. */
+static bool contiguous(const struct access *x, unsigned int step)
 {
 	uint64_t bad = 0, base = (uint64_t)(uintptr_t)x->p[0];
 
 	if (!x->dense)
 		return false;
 	for (int l = 0; l < LANES; l++)
-		bad |= (uint64_t)(uintptr_t)x->p[l] ^ (base + 4 * (uint64_t)l);
+		bad |= (uint64_t)(uintptr_t)x->p[l] ^ (base + step * (uint64_t)l);
 	return !bad;
 }
 
 #define EACH(l, m) for (uint64_t m_ = (m); m_; m_ &= m_ - 1) \
 		for (int l = __builtin_ctzll(m_), once_ = 1; once_; once_ = 0)
 
+/* Four words of four lanes, to rows and back: its own inverse. */
+static void turn(__m128i r[4])
+{
+	__m128i a = _mm_unpacklo_epi32(r[0], r[1]), b = _mm_unpacklo_epi32(r[2], r[3]);
+	__m128i c = _mm_unpackhi_epi32(r[0], r[1]), d = _mm_unpackhi_epi32(r[2], r[3]);
+
+	r[0] = _mm_unpacklo_epi64(a, b);
+	r[1] = _mm_unpackhi_epi64(a, b);
+	r[2] = _mm_unpacklo_epi64(c, d);
+	r[3] = _mm_unpackhi_epi64(c, d);
+}
+
+static void load_quads(uint32_t (*v)[LANES], const uint8_t *p)
+{
+	for (int l = 0; l < LANES; l += 4, p += 64) {
+		__m128i r[4];
+
+		/* Lanes go through memory in order, and so will the next loads. */
+		_mm_prefetch((const char *)p + 2048, _MM_HINT_T0);
+		for (int k = 0; k < 4; k++)
+			r[k] = _mm_loadu_si128((const __m128i *)(const void *)(p + 16 * k));
+		turn(r);
+		for (int k = 0; k < 4; k++)
+			_mm_storeu_si128((__m128i *)(void *)&v[k][l], r[k]);
+	}
+}
+
+static void store_quads(uint32_t (*v)[LANES], uint8_t *p)
+{
+	for (int l = 0; l < LANES; l += 4, p += 64) {
+		__m128i r[4];
+
+		for (int k = 0; k < 4; k++)
+			r[k] = _mm_loadu_si128((const __m128i *)(const void *)&v[k][l]);
+		turn(r);
+		for (int k = 0; k < 4; k++)
+			_mm_storeu_si128((__m128i *)(void *)(p + 16 * k), r[k]);
+	}
+}
+
 static void load_words(uint32_t (*v)[LANES], const struct access *x, unsigned int n, uint64_t lanes)
 {
-	if (n == 1 && contiguous(x)) {
+	if (n == 1 && contiguous(x, 4)) {
 		memcpy(v[0], x->p[0], 4 * LANES);
+		return;
+	}
+	if (n == 4 && contiguous(x, 16)) {
+		load_quads(v, x->p[0]);
 		return;
 	}
 	if (x->dense) {
@@ -79,8 +123,12 @@ static void load_words(uint32_t (*v)[LANES], const struct access *x, unsigned in
 
 static void store_words(uint32_t (*v)[LANES], const struct access *x, unsigned int n, uint64_t lanes)
 {
-	if (n == 1 && contiguous(x)) {
+	if (n == 1 && contiguous(x, 4)) {
 		memcpy(x->p[0], v[0], 4 * LANES);
+		return;
+	}
+	if (n == 4 && contiguous(x, 16)) {
+		store_quads(v, x->p[0]);
 		return;
 	}
 	EACH(l, lanes)
@@ -166,6 +214,22 @@ static uint64_t dbits(double f)
 	return u;
 }
 
+/* A sum as the vector unit makes it: the first NaN, quieted; the default NaN is positive. */
+static uint32_t add32(uint32_t a, uint32_t b)
+{
+	float r = tof(a) + tof(b);
+
+	return r == r ? fbits(r) : tof(a) != tof(a) ? a | 0x400000 : tof(b) != tof(b) ? b | 0x400000 : 0x7fc00000;
+}
+
+static uint64_t add64(uint64_t a, uint64_t b)
+{
+	const uint64_t quiet = 0x8000000000000;
+	double r = tod(a) + tod(b);
+
+	return r == r ? dbits(r) : tod(a) != tod(a) ? a | quiet : tod(b) != tod(b) ? b | quiet : 0x7ff0000000000000 | quiet;
+}
+
 static float half(uint32_t h)
 {
 	uint32_t e = h >> 10 & 31, m = h & 0x3ff;
@@ -190,10 +254,16 @@ static uint32_t to_half(float f)
 	return s | ((fbits(a) + 0xfff + (fbits(a) >> 13 & 1)) - 0x38000000) >> 13;
 }
 
+static uint32_t add16(uint32_t a, uint32_t b)
+{
+	if ((a & 0x7fff) > 0x7c00)
+		return a | 0x200;
+	return (b & 0x7fff) > 0x7c00 ? b | 0x200 : to_half(half(a) + half(b));
+}
+
 static uint32_t pk_add(uint32_t a, uint32_t b)
 {
-	return to_half(half(a & 0xffff) + half(b & 0xffff)) |
-	       to_half(half(a >> 16) + half(b >> 16)) << 16;
+	return add16(a & 0xffff, b & 0xffff) | add16(a >> 16, b >> 16) << 16;
 }
 
 static uint32_t op32(unsigned int op, uint32_t o, uint32_t d, uint32_t c)
@@ -214,7 +284,7 @@ static uint32_t op32(unsigned int op, uint32_t o, uint32_t d, uint32_t c)
 	case A_XOR: return o ^ d;
 	case A_INC: return o >= d ? 0 : o + 1;
 	case A_DEC: return o == 0 || o > d ? d : o - 1;
-	case A_FADD: return fbits(tof(o) + tof(d));
+	case A_FADD: return add32(o, d);
 	case A_FMIN: return tof(d) < tof(o) || tof(o) != tof(o) ? d : o;
 	case A_FMAX: return tof(d) > tof(o) || tof(o) != tof(o) ? d : o;
 	case A_PKADD: return pk_add(o, d);
@@ -241,7 +311,7 @@ static uint64_t op64(unsigned int op, uint64_t o, uint64_t d, uint64_t c)
 	case A_XOR: return o ^ d;
 	case A_INC: return o >= d ? 0 : o + 1;
 	case A_DEC: return o == 0 || o > d ? d : o - 1;
-	case A_FADD: return dbits(tod(o) + tod(d));
+	case A_FADD: return add64(o, d);
 	case A_FMIN: return tod(d) < tod(o) || tod(o) != tod(o) ? d : o;
 	case A_FMAX: return tod(d) > tod(o) || tod(o) != tod(o) ? d : o;
 	default: return (o & ~c) | d; /* A_MSKOR */

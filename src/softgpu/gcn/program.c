@@ -132,12 +132,12 @@ static void read_words(uint32_t out[4], uint64_t pc)
 
 	memset(out, 0, 16);
 	for (size_t k = 0; k < n; k++)
-		out[k] = ((const volatile uint32_t *)pc)[k];
+		out[k] = ((const volatile uint32_t *)gcn_host(pc))[k];
 }
 
-static struct block *decode_block(struct gcn_program *p, uint64_t pc, struct gcn_wave *w)
+static struct block *decode_block(struct gcn_program *p, uint64_t pc)
 {
-	static _Thread_local struct gcn_inst tmp[BLOCK_MAX + 2];
+	struct gcn_inst tmp;
 	uint32_t words[BLOCK_MAX + 2][4];
 	struct gcn_consts *consts = NULL;
 	struct gcn_consts *scratch = NULL;
@@ -147,20 +147,19 @@ static struct block *decode_block(struct gcn_program *p, uint64_t pc, struct gcn
 
 	/* First pass only finds the extent: what it allocates must not be lost when
 	 * reading faults, so sizes come from a decode into a list freed at once. */
-	(void)w;
 	do {
 		unsigned int size;
 
 		read_words(words[n], at);
-		size = gcn_decode(&tmp[n], p->isa, at, words[n], &scratch);
+		size = gcn_decode(&tmp, p->isa, at, words[n], &scratch);
 		gcn_consts_free(scratch);
 		scratch = NULL;
 		if (size > 4 && (at & 4095) + size > 4096)
 			for (unsigned int k = 1; k < size / 4; k++)
-				words[n][k] = ((const volatile uint32_t *)at)[k];
+				words[n][k] = ((const volatile uint32_t *)gcn_host(at))[k];
 		at += size;
 		n++;
-	} while (!ends_block(&tmp[n - 1]) && n < BLOCK_MAX);
+	} while (!ends_block(&tmp) && n < BLOCK_MAX);
 	b = aligned_alloc(64, (sizeof(*b) + (n + 1) * sizeof(b->inst[0]) + 63) & ~(size_t)63);
 	if (!b)
 		return NULL;
@@ -189,7 +188,7 @@ const struct gcn_inst *gcn_program_find(struct gcn_program *p, uint64_t pc, stru
 	if (b)
 		return b->inst;
 	w->pc = pc;
-	b = decode_block(p, pc, w);
+	b = decode_block(p, pc);
 	if (!b)
 		gcn_raise(w, GCN_FAULT_RESOURCE, pc, "no memory for decoded code");
 	pthread_mutex_lock(&lock);

@@ -380,7 +380,7 @@ static const struct gcn_inst *smem_load(const struct gcn_inst *i, struct gcn_wav
 {
 	uint64_t a = (gcn_get64(&w->s[i->s[0].idx]) + smem_offset(i, w)) & ~(uint64_t)3;
 
-	memcpy(&w->s[i->dst], (const void *)a, 4u * i->row->d);
+	memcpy(&w->s[i->dst], (const void *)gcn_host(a), 4u * i->row->d);
 	return i + 1;
 }
 
@@ -388,7 +388,7 @@ static const struct gcn_inst *smem_store(const struct gcn_inst *i, struct gcn_wa
 {
 	uint64_t a = (gcn_get64(&w->s[i->s[0].idx]) + smem_offset(i, w)) & ~(uint64_t)3;
 
-	memcpy((void *)a, &w->s[i->dst], 4u * i->row->d);
+	memcpy((void *)gcn_host(a), &w->s[i->dst], 4u * i->row->d);
 	return i + 1;
 }
 
@@ -397,7 +397,7 @@ static bool sbuf_word(const uint32_t *v, uint64_t off, uint32_t **p)
 {
 	uint64_t stride = v[1] >> 16 & 0x3fff, limit = stride ? stride * v[2] : v[2];
 
-	*p = (uint32_t *)((gcn_get64(v) & 0xffffffffffff) + off);
+	*p = (uint32_t *)gcn_host((gcn_get64(v) & 0xffffffffffff) + off);
 	return off + 4 <= limit;
 }
 

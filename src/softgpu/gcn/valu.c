@@ -11,10 +11,42 @@
 
 /* Helpers of the bodies. */
 
-static inline float fma32(float a, float b, float c)
+/* Without a rounding instruction the compiler makes floor from sums, right only when rounding to nearest. */
+#ifdef __SSE4_1__
+#define FLOORF floorf
+#define FLOOR floor
+#else
+static inline float FLOORF(float a)
 {
-	return __builtin_fmaf(a, b, c);
+	float t = truncf(a);
+
+	return a < t ? t - 1 : t;
 }
+
+static inline double FLOOR(double a)
+{
+	double t = trunc(a);
+
+	return a < t ? t - 1 : t;
+}
+#endif
+
+#ifdef __FMA__
+#define fma32(a, b, c) __builtin_fmaf(a, b, c)
+#else
+/* Rounding to nearest: the product of singles is exact in double; the sum is made odd where it is inexact, so that
+ * rounding it once more, to single, is as good as rounding once. Vectorises, where the library's function is a call. */
+static inline float fma_near(float a, float b, float c)
+{
+	double p = (double)a * b, z = c, s = p + z, t = s - p, err = (p - (s - t)) + (z - t);
+	uint64_t u = dbits(s), e = dbits(err);
+	/* err is a NaN, and no change made, when the sum is not finite */
+	uint64_t even = (err > 0) | (err < 0) ? ~u & 1 : 0;
+
+	return (float)bitsd(u + (even & (((u ^ e) >> 63) - 1)) - (even & -((u ^ e) >> 63)));
+}
+#define fma32(a, b, c) (near32 ? fma_near(a, b, c) : __builtin_fmaf(a, b, c))
+#endif
 
 /* The product of halves is exact in double, and so is all of the sum that rounding can see. */
 static inline float fma16(float a, float b, float c)
@@ -35,20 +67,20 @@ static inline uint32_t f2h_rtz(float f)
 /* Sine and cosine of a turn: exact at quarters, as the hardware tables are. */
 static inline float turn_sin(float a)
 {
-	double t = (double)a - floor(a), q = __builtin_roundeven(4 * t), r = (t - q / 4) * 6.283185307179586;
+	double t = (double)a - __builtin_roundeven(a), q = __builtin_roundeven(4 * t), r = (t - q / 4) * 6.283185307179586;
 	int n = (int)(isfinite(a) ? q : 0) & 3;
 	double v = n & 1 ? cos(r) : sin(r);
 
-	return (float)(n & 2 ? -v : v);
+	return (float)(n & 2 ? 0 - v : v); /* no negative zero */
 }
 
 static inline float turn_cos(float a)
 {
-	double t = (double)a - floor(a), q = __builtin_roundeven(4 * t), r = (t - q / 4) * 6.283185307179586;
+	double t = (double)a - __builtin_roundeven(a), q = __builtin_roundeven(4 * t), r = (t - q / 4) * 6.283185307179586;
 	int n = (int)(isfinite(a) ? q : 0) & 3;
 	double v = n & 1 ? sin(r) : cos(r);
 
-	return (float)(n == 1 || n == 2 ? -v : v);
+	return (float)(n == 1 || n == 2 ? 0 - v : v);
 }
 
 static inline int32_t norm_i16(float a)
@@ -121,7 +153,7 @@ static inline int cube_face(float x, float y, float z)
 static inline float dot2_f32(uint32_t a, uint32_t b, float c)
 {
 	float al = h2f(a), ah = h2f(a >> 16), bl = h2f(b), bh = h2f(b >> 16);
-	float r = fma32(ah, bh, fma32(al, bl, c));
+	float r = __builtin_fmaf(ah, bh, __builtin_fmaf(al, bl, c));
 
 	return nf3(r, al != al ? al : bl, ah != ah ? ah : bh, c);
 }
@@ -177,10 +209,22 @@ static inline T name(T a, T b, T c) \
 DIV_FIXUP(div_fixup32, float, uint32_t, fbits, bitsf, QF, 23, 255, -150)
 DIV_FIXUP(div_fixup64, double, uint64_t, dbits, bitsd, QD, 52, 2047, -1075)
 
-/* Half in single: the same cases; the quotient is kept. */
-static inline float div_fixup16(float a, float b, float c)
+/* Half, as bits: the same cases, save that the exponents are not looked at. */
+static inline uint32_t div_fixup16(uint32_t a, uint32_t b, uint32_t c)
 {
-	return div_fixup32(a, b, c);
+	uint32_t s = (b ^ c) & 0x8000, mb = b & 0x7fff, mc = c & 0x7fff;
+
+	if (NANH(c))
+		return c | 0x200;
+	if (NANH(b))
+		return b | 0x200;
+	if ((!mb && !mc) || (mb == 0x7c00 && mc == 0x7c00))
+		return 0xfe00;
+	if (!mb || mc == 0x7c00)
+		return s | 0x7c00;
+	if (mb == 0x7c00 || !mc)
+		return s;
+	return s | (NANH(a) ? 0x7c00 : a & 0x7fff);
 }
 
 /* ISA V_DIV_SCALE: a is b (denominator) or c (numerator), whichever is to be scaled. */
@@ -216,9 +260,11 @@ static inline float div_scale32(float a, float b, float c, uint32_t *k)
 static inline double div_scale64(double a, double b, double c, uint32_t *k)
 {
 	int eb = (int)(dbits(b) >> 52 & 2047), ec = (int)(dbits(c) >> 52 & 2047);
-	/* Whether 1/b and c/b are denormal, from exponents and mantissas alone. */
+	/* Whether 1/b and c/b are denormal, from exponents and mantissas alone; c may be denormal itself. */
 	uint64_t mb = dbits(b) & 0xfffffffffffff, mc = dbits(c) & 0xfffffffffffff;
-	bool inv_denorm = eb == 2046 || (eb == 2045 && mb), q_denorm = ec - eb + (mc >= mb ? 0 : -1) < -1022;
+	int lead = ec ? 0 : __builtin_clzll(mc | 1) - 11, exp_c = ec ? ec : 1 - lead;
+	bool inv_denorm = eb == 2046 || (eb == 2045 && mb);
+	bool q_denorm = exp_c - eb + ((mc << lead & 0xfffffffffffff) >= mb ? 0 : -1) < -1022;
 
 	*k = 0;
 	if (b == 0 || c == 0)
@@ -258,7 +304,7 @@ static __attribute__((noinline)) double fma_odd64(double a, double b, double c)
 
 static inline float div_fmas32(float a, float b, float c, uint32_t k)
 {
-	float r = nf3(fma32(a, b, c), a, b, c);
+	float r = nf3(__builtin_fmaf(a, b, c), a, b, c);
 
 	if (k && r == r) /* in double: 53 bits and the odd rule leave one rounding */
 		r = (float)(fma_odd64(a, b, c) * ((fbits(c) >> 23 & 255) > 127 ? 0x1p64 : 0x1p-64));
@@ -281,24 +327,94 @@ static inline double div_fmas64(double a, double b, double c, uint32_t k)
 /* Lane cores: one function a row, all 64 lanes. */
 
 #define CLAMP (in->clamp)
+#define LANE(TD, TA, TB, TC, KLOAD, ...) \
+	CT_##TA a = LD_##TA(pa); \
+	CT_##TB b = LD_##TB(pb); \
+	CT_##TC c = LD_##TC(pc); \
+	CT_##TD d; \
+	uint32_t k = KLOAD; \
+	(void)a; (void)b; (void)c; (void)k; \
+	__VA_ARGS__
+
+#define LOOP(TD, TA, TB, TC, KLOAD, KSTORE, ...) \
+	const bool fast = false; \
+	(void)fast; \
+	_Pragma("GCC ivdep") \
+	for (int i = 0; i < LANES; i++) { \
+		LANE(TD, TA, TB, TC, KLOAD, __VA_ARGS__) \
+		ST_##TD(d); \
+		KSTORE; \
+	}
+
+/* Float results: the NaN rules cost more than the operation and matter rarely,
+ * so all is done without them first. Nothing is stored until it is right:
+ * the destination may be a source. */
+#define CHUNK_PASS(is_fast, TD, TA, TB, TC, KLOAD, ...) { \
+		const bool fast = is_fast; \
+		(void)fast; \
+		_Pragma("GCC ivdep") \
+		for (int i = 0; i < N_##TD; i++) { \
+			LANE(TD, TA, TB, TC, KLOAD, __VA_ARGS__) \
+			r[i] = d; \
+			rk[i] = k; \
+			nan |= NAN_##TD(d); \
+		} \
+	}
+#define NAN_LOOP(TD, TA, TB, TC, KLOAD, KSTORE, ...) \
+	{ \
+		CT_##TD r[N_##TD]; \
+		uint32_t rk[N_##TD]; \
+		NT_##TD nan = 0; \
+		CHUNK_PASS(true, TD, TA, TB, TC, KLOAD, __VA_ARGS__) \
+		if (__builtin_expect(nan >> (8 * sizeof(nan) - 1), 0)) \
+			CHUNK_PASS(false, TD, TA, TB, TC, KLOAD, __VA_ARGS__) \
+		_Pragma("GCC ivdep") \
+		for (int i = 0; i < N_##TD; i++) { \
+			CT_##TD d = r[i]; \
+			uint32_t k = rk[i]; \
+			(void)k; \
+			ST_##TD(d); \
+			KSTORE; \
+		} \
+	}
+#define N_F32 LANES
+#define N_F64 LANES
+#define N_PF (2 * LANES)
+#define NT_F32 uint32_t
+#define NT_F64 uint64_t
+#define NT_PF uint32_t
+/* The top bit says so. */
+#define NAN_BITS(u) (0x7f800000 - ((u) & 0x7fffffff))
+#define NAN_F32(d) NAN_BITS(fbits(d))
+#define NAN_F64(d) (0x7ff0000000000000 - (dbits(d) & 0x7fffffffffffffff))
+#define NAN_PF(d) NAN_BITS(fbits(d))
+
+#define LOOP_F32 NAN_LOOP
+#define LOOP_F64 NAN_LOOP
+#define LOOP_PF NAN_LOOP
+#define LOOP_F16 LOOP
+#define LOOP_HB LOOP
+#define LOOP_U32 LOOP
+#define LOOP_I32 LOOP
+#define LOOP_U64 LOOP
+#define LOOP_I64 LOOP
+#define LOOP_U16 LOOP
+#define LOOP_I16 LOOP
+#define LOOP_PK LOOP
+#define LOOP_M LOOP
+#define LOOP_R4 LOOP
+
 #define CORE(name, TD, TA, TB, TC, KLOAD, KSTORE, ...) \
 static void core_##name(uint32_t *pd, uint32_t *pk, const uint32_t *pa, const uint32_t *pb, \
                         const uint32_t *pc, const struct gcn_inst *in, const struct gcn_wave *w) \
 { \
 	const bool ieee = w->mode >> 9 & 1; \
+	const bool flush_in = !(w->mode >> 6 & 1), flush_out = !(w->mode >> 7 & 1); \
+	const bool flush32 = (w->mode >> 4 & 3) != 3, flush64 = flush_in || flush_out; \
+	const bool near32 = !(w->mode & 3); \
+	(void)flush_in; (void)flush_out; (void)flush32; (void)flush64; (void)near32; \
 	(void)pd; (void)pk; (void)pa; (void)pb; (void)pc; (void)in; (void)ieee; \
-	_Pragma("GCC ivdep") \
-	for (int i = 0; i < LANES; i++) { \
-		CT_##TA a = LD_##TA(pa); \
-		CT_##TB b = LD_##TB(pb); \
-		CT_##TC c = LD_##TC(pc); \
-		CT_##TD d; \
-		uint32_t k = KLOAD; \
-		(void)a; (void)b; (void)c; (void)k; \
-		__VA_ARGS__ \
-		ST_##TD(d); \
-		KSTORE; \
-	} \
+	LOOP_##TD(TD, TA, TB, TC, KLOAD, KSTORE, __VA_ARGS__) \
 }
 
 /* A row's flags are known to the compiler: only one of these survives. */

@@ -192,8 +192,10 @@ static const uint32_t *packed_source(const struct gcn_inst *i, struct gcn_wave *
 	if (!p || (o->type != T_PK && o->type != T_PF && !(i->row->flags & RF_MIX)))
 		return p;
 	if (i->row->flags & RF_MIX) {
+		const bool flush_in = !(w->mode >> 6 & 1);
+
 		for (int l = 0; l < LANES; l++) {
-			uint32_t v = hi ? fbits(h2f(p[l] >> 16 * lo)) : p[l];
+			uint32_t h = p[l] >> 16 * lo & 0xffff, v = hi ? fbits(h2f(H_IN(h))) : p[l];
 
 			t[l] = (nh ? v & 0x7fffffff : v) ^ nl << 31;
 		}
@@ -202,11 +204,15 @@ static const uint32_t *packed_source(const struct gcn_inst *i, struct gcn_wave *
 			return p;
 		for (int l = 0; l < LANES; l++)
 			t[l] = ((p[l] >> 16 * lo & 0xffff) | p[l] >> 16 * hi << 16) ^ (nl << 15 | nh << 31);
-	} else if (!lo && hi && !nl && !nh && o->kind != OP_CONST) {
+	} else if (!lo && hi && !nl && !nh && o->kind != OP_CONST && !(i->row->flags & RF_NOFP)) {
 		return p;
 	} else {
-		/* An inline constant stands in both halves. */
+		/* An inline constant stands in both halves. v_pk_mov_b32: op_sel chooses,
+		 * and each source feeds one row of the result. */
 		const uint32_t *q = o->kind == OP_CONST ? p : p + LANES;
+
+		if (i->row->flags & RF_NOFP)
+			hi = lo;
 
 		for (int l = 0; l < LANES; l++) {
 			uint32_t x = (lo ? q[l] : p[l]) ^ nl << 31, y = (hi ? q[l] : p[l]) ^ nh << 31;

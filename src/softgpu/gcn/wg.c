@@ -12,6 +12,13 @@
 
 #define SLICE 4000 /* instructions a wave runs before the next one's turn */
 
+struct gcn_window gcn_window;
+
+void gcn_set_window(uint64_t base, uint64_t size, uint64_t delta)
+{
+	gcn_window = (struct gcn_window){ base, delta ? size : 0, delta };
+}
+
 static _Thread_local struct gcn_wave *running;
 static _Thread_local uint32_t host_mxcsr;
 
@@ -57,12 +64,20 @@ static void on_fault(int sig, siginfo_t *info, void *context)
 	w->wg->fault.kind = GCN_FAULT_MEMORY;
 	w->wg->faulted = w;
 	w->wg->fault.address = (uint64_t)(uintptr_t)info->si_addr;
+	if (w->wg->fault.address - gcn_window.delta - gcn_window.base < gcn_window.size)
+		w->wg->fault.address -= gcn_window.delta;
 	siglongjmp(w->wg->jmp, 1);
 }
 
 /* An application may have put its own handler over ours since the last call. */
 static void ensure_handlers(void)
 {
+	static _Thread_local uint64_t checked; /* asking costs as much as a small kernel */
+	uint64_t now = __builtin_ia32_rdtsc();
+
+	if (checked && now - checked < 1 << 20)
+		return;
+	checked = now;
 	for (int k = 0; k < 2; k++) {
 		struct sigaction now, ours = { .sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER };
 
@@ -152,13 +167,15 @@ static bool refuse(struct gcn_fault *f, const char *why)
 	return false;
 }
 
-/* Grows a buffer; contents do not survive. Some slack lies behind it. */
+/* Grows a buffer, zeroed once; contents do not survive growth. */
 static bool reserve(uint8_t **p, size_t *have, size_t want)
 {
 	if (*have < want) {
 		free(*p);
 		*p = aligned_alloc(64, (want + 64 + 63) & ~(size_t)63);
 		*have = *p ? want : 0;
+		if (*p)
+			memset(*p, 0, want);
 	}
 	return *p || !want;
 }
@@ -171,8 +188,7 @@ static bool storage(struct gcn_wg *wg, const struct gcn_launch *l)
 	if (!reserve(&wg->lds, &wg->lds_alloc, wg->lds_size + 4) ||
 	    !reserve(&wg->scratch, &wg->scratch_alloc, wg->wave_scratch * wg->waves + 4))
 		return false;
-	memset(wg->lds, 0, wg->lds_size);
-	memset(wg->scratch, 0, wg->wave_scratch * wg->waves);
+	memset(wg->lds, 0, wg->lds_size); /* scratch can be megabytes and stays as it was */
 	for (unsigned int k = 0; k < wg->waves; k++) {
 		if (!wg->wave[k])
 			wg->wave[k] = aligned_alloc(64, (sizeof(struct gcn_wave) + 63) & ~(size_t)63);
@@ -235,18 +251,21 @@ static void init_wave(struct gcn_wg *wg, struct gcn_wave *w, unsigned int index,
 	w->cur = NULL;
 	w->pc = l->entry;
 	w->state = WAVE_RUN;
-	w->stop = w->slept = false;
+	w->stop = w->slept = w->gws_queued = false;
 	w->mode = l->mode;
 	w->mxcsr_now = 0;
 	gcn_mode_changed(w);
 	init_sgprs(wg, w);
 	gcn_set64(&w->s[SGPR_EXEC], exec);
-	for (uint32_t lane = 0; lane < LANES; lane++) {
-		uint32_t id = first_item + lane, x = id % size[0], y = id / size[0] % size[1];
-		uint32_t z = id / size[0] / size[1];
+	uint32_t x = first_item % size[0], y = first_item / size[0] % size[1];
+	uint32_t z = first_item / size[0] / size[1];
 
-		if (id >= items)
-			break;
+	for (uint32_t lane = 0; lane < LANES && first_item + lane < items; lane++, x++) {
+		if (x == size[0]) {
+			x = 0;
+			z += ++y == size[1];
+			y = y == size[1] ? 0 : y;
+		}
 		if (l->packed_workitem_id) {
 			w->v[0][lane] = x | (l->vgpr_workitem_id > 0 ? y << 10 : 0) |
 			                (l->vgpr_workitem_id > 1 ? z << 20 : 0);
@@ -383,7 +402,7 @@ enum gcn_status gcn_wg_run(struct gcn_wg *wg, uint64_t budget, struct gcn_fault 
 	}
 	ensure_handlers();
 	host_mxcsr = _mm_getcsr();
-	if (sigsetjmp(wg->jmp, 1)) {
+	if (sigsetjmp(wg->jmp, 0)) { /* SA_NODEFER: the mask never changes */
 		_mm_setcsr(host_mxcsr);
 		running = NULL;
 		wg->dead = true;

@@ -75,11 +75,16 @@ static HSAKMT_STATUS map(void *address, HSAuint64 size, HSAuint64 *alternate,
                          const HSAuint32 *nodes, HSAuint64 count)
 {
 	CHECK_OPEN();
+	struct sg_memory_info info;
 	enum sg_status status = sg_memory_map(address, size, nodes, count);
 
-	/* The device sees memory where the host does. */
-	if (status == SG_OK && alternate)
+	/* Memory of ours is where the host sees it. What the client registered is elsewhere, as with the kernel driver:
+	 * HIP cannot tell a registered range from its device address when the two are one. */
+	if (status == SG_OK && alternate) {
 		*alternate = (HSAuint64)(uintptr_t)address;
+		if (sg_memory_query(address, &info) == SG_OK && info.kind == SG_MEM_USER)
+			*alternate |= GCN_HOST_BIT;
+	}
 	return status == SG_NOT_FOUND ? HSAKMT_STATUS_INVALID_PARAMETER : thunk_status(status);
 }
 
@@ -142,6 +147,12 @@ HSAKMT_STATUS hsaKmtRegisterSharedHandle(const HsaSharedMemoryHandle *SharedMemo
 	                                         NULL);
 }
 
+/* Of a device address of registered memory, or of the memory itself. */
+static const void *host_pointer(const void *pointer)
+{
+	return (const void *)((uintptr_t)pointer & ~(uintptr_t)GCN_HOST_BIT);
+}
+
 HSAKMT_STATUS hsaKmtQueryPointerInfo(const void *Pointer, HsaPointerInfo *PointerInfo)
 {
 	static const HSA_POINTER_TYPE types[] = {
@@ -158,13 +169,13 @@ HSAKMT_STATUS hsaKmtQueryPointerInfo(const void *Pointer, HsaPointerInfo *Pointe
 		return HSAKMT_STATUS_INVALID_PARAMETER;
 	memset(PointerInfo, 0, sizeof(*PointerInfo));
 	CHECK_OPEN();
-	if (sg_memory_query(Pointer, &info) != SG_OK)
+	if (sg_memory_query(host_pointer(Pointer), &info) != SG_OK)
 		return HSAKMT_STATUS_ERROR;
 	PointerInfo->Type = types[info.kind];
 	PointerInfo->Node = info.node;
 	PointerInfo->MemFlags.Value = info.flags;
 	PointerInfo->CPUAddress = info.host_access ? (void *)(uintptr_t)info.base : NULL;
-	PointerInfo->GPUAddress = info.base;
+	PointerInfo->GPUAddress = info.kind == SG_MEM_USER ? info.base | GCN_HOST_BIT : info.base;
 	PointerInfo->SizeInBytes = info.size;
 	PointerInfo->NRegisteredNodes = info.registered_count;
 	PointerInfo->RegisteredNodes = info.registered_nodes;
@@ -177,7 +188,7 @@ HSAKMT_STATUS hsaKmtQueryPointerInfo(const void *Pointer, HsaPointerInfo *Pointe
 HSAKMT_STATUS hsaKmtSetMemoryUserData(const void *Pointer, void *UserData)
 {
 	CHECK_OPEN();
-	return thunk_status(sg_memory_set_user_data(Pointer, UserData));
+	return thunk_status(sg_memory_set_user_data(host_pointer(Pointer), UserData));
 }
 
 /* For device-side AddressSanitizer: a page of the host in place of a device

@@ -111,7 +111,7 @@ HSAKMT_STATUS hsaKmtSetTrapHandler(HSAuint32 NodeId, void *TrapHandlerBaseAddres
 	return sg_gpu_info(NodeId) ? HSAKMT_STATUS_SUCCESS : HSAKMT_STATUS_INVALID_NODE_UNIT;
 }
 
-/* Refused functions: one line when called, for each time it is called. */
+/* Refused functions say so on every call. */
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wunused-parameter"
 #define SG_EXPORT(name)

@@ -13,6 +13,7 @@ HSAKMT_STATUS hsaKmtCreateQueue(HSAuint32 NodeId, HSA_QUEUE_TYPE Type, HSAuint32
 
 	struct sg_queue_request request = {
 		.node = NodeId,
+		.priority = Priority,
 		.ring = QueueAddress,
 		.ring_bytes = QueueSizeInBytes,
 	};
@@ -55,8 +56,7 @@ HSAKMT_STATUS hsaKmtUpdateQueue(HSA_QUEUEID QueueId, HSAuint32 QueuePercentage,
 	if (QueuePercentage > 100 || Priority < HSA_QUEUE_PRIORITY_MINIMUM ||
 	    Priority > HSA_QUEUE_PRIORITY_MAXIMUM)
 		return HSAKMT_STATUS_INVALID_PARAMETER;
-	/* Priorities are accepted and have no effect: queues share fairly. */
-	return thunk_status(sg_queue_update(QueueId, QueuePercentage));
+	return thunk_status(sg_queue_update(QueueId, QueuePercentage, Priority));
 }
 
 HSAKMT_STATUS hsaKmtDestroyQueue(HSA_QUEUEID QueueId)
@@ -72,4 +72,14 @@ HSAKMT_STATUS hsaKmtSetQueueCUMask(HSA_QUEUEID QueueId, HSAuint32 CUMaskCount,
 	if (CUMaskCount % 32)
 		return HSAKMT_STATUS_INVALID_PARAMETER;
 	return thunk_status(sg_queue_set_cu_mask(QueueId, QueueCUMask, CUMaskCount));
+}
+
+HSAKMT_STATUS hsaKmtAllocQueueGWS(HSA_QUEUEID QueueId, HSAuint32 nGWS, HSAuint32 *firstGWS)
+{
+	uint32_t first;
+
+	CHECK_OPEN();
+	enum sg_status status = sg_queue_alloc_gws(QueueId, nGWS, firstGWS ? firstGWS : &first);
+
+	return thunk_status(status);
 }

@@ -83,6 +83,12 @@ static uint32_t cpu_caches(HsaCacheProperties *out)
 	return count;
 }
 
+/* A link from the CPU says that it reaches the card's memory: a large BAR. */
+static uint32_t link_count(uint32_t node)
+{
+	return node == SG_CPU_NODE && sg_gpu_info(1)->private_vram ? 0 : sg_node_count() - 1;
+}
+
 static void cpu_properties(HsaNodeProperties *p)
 {
 	char name[HSA_PUBLIC_NAME_SIZE];
@@ -90,7 +96,7 @@ static void cpu_properties(HsaNodeProperties *p)
 	p->NumCPUCores = (HSAuint32)sysconf(_SC_NPROCESSORS_ONLN);
 	p->NumMemoryBanks = 1;
 	p->NumCaches = cpu_caches(NULL);
-	p->NumIOLinks = sg_node_count() - 1;
+	p->NumIOLinks = link_count(SG_CPU_NODE);
 	cpu_name(name, sizeof(name));
 	put_name(p->MarketingName, name);
 }
@@ -110,7 +116,7 @@ static void gpu_properties(HsaNodeProperties *p, const struct sg_gpu_info *gpu)
 	p->NumFComputeCores = gpu->compute_units * d->simds_per_cu;
 	p->NumMemoryBanks = 3;
 	p->NumCaches = 2;
-	p->NumIOLinks = sg_node_count() - 1;
+	p->NumIOLinks = link_count(gpu->node);
 	p->FComputeIdLo = 0x80000000u + gpu->node * 0x1000;
 	p->MaxWavesPerSIMD = d->waves_per_simd;
 	p->LDSSizeInKB = d->lds_kib;
@@ -136,9 +142,12 @@ static void gpu_properties(HsaNodeProperties *p, const struct sg_gpu_info *gpu)
 	p->NumSdmaEngines = d->sdma_engines;
 	p->NumSdmaQueuesPerEngine = 8;
 	p->NumCpQueues = 24;
+	p->NumGws = SG_GWS_SLOTS;
 	p->UniqueID = 0x736f66746770u << 16 | gpu->node;
 	p->VGPRSizePerCU = d->vgpr_bytes_per_cu;
 	p->SGPRSizePerCU = d->sgpr_bytes_per_cu;
+	/* Fields of newer headers: compute dies (ROCr 6.1 multiplies by them), the driver's id, the family (all GFX9). */
+	memcpy(p->Reserved, (HSAuint32[3]){1, 0x5000 + gpu->node, 141}, sizeof(p->Reserved));
 }
 
 HSAKMT_STATUS hsaKmtGetNodeProperties(HSAuint32 NodeId, HsaNodeProperties *NodeProperties)
@@ -234,6 +243,8 @@ HSAKMT_STATUS hsaKmtGetNodeIoLinkProperties(HSAuint32 NodeId, HSAuint32 NumIoLin
 		return HSAKMT_STATUS_INVALID_NODE_UNIT;
 	if (!IoLinkProperties)
 		return HSAKMT_STATUS_INVALID_PARAMETER;
+	if (NumIoLinks > link_count(NodeId))
+		NumIoLinks = link_count(NodeId);
 	for (uint32_t to = 0; to < sg_node_count() && filled < NumIoLinks; to++) {
 		HsaIoLinkProperties *link = &IoLinkProperties[filled];
 
