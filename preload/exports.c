@@ -25,9 +25,11 @@
 		"	leaq kr_slot_" #name "(%rip), %rax\n" \
 		"	jmp kr_lazy_common\n");
 #define NEED(table, name)
+#define NEWER(table, name) HOOK(table, name)
 #include "core/hooks.def"
 #undef HOOK
 #undef NEED
+#undef NEWER
 
 /* The arguments, all integers and pointers, are kept over the call; a few of
  * the functions take more than six, those are on the stack above us. */

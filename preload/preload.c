@@ -50,9 +50,11 @@ resolve(void)
 	exported.name = (__typeof__(exported.name))find(#name); \
 	complete &= exported.name != NULL;
 #define NEED(table, name) HOOK(table, name)
+#define NEWER(table, name) exported.name = (__typeof__(exported.name))find(#name);
 #include "core/hooks.def"
 #undef HOOK
 #undef NEED
+#undef NEWER
 	if (exported.hsa_init == NULL)
 		die_without_runtime("hsa_init");
 	kr_slots_pass_through();
@@ -65,9 +67,13 @@ resolve(void)
 	kr_next = exported;
 #define HOOK(table, name) __atomic_store_n(&kr_slot_##name, (void *)kr_hook_##name, __ATOMIC_RELEASE);
 #define NEED(table, name)
+#define NEWER(table, name) \
+	if (exported.name != NULL) \
+		HOOK(table, name)
 #include "core/hooks.def"
 #undef HOOK
 #undef NEED
+#undef NEWER
 }
 
 void
@@ -78,16 +84,28 @@ kr_slots_resolve(void)
 	pthread_once(&once, resolve);
 }
 
+/* What an exported function is that the runtime does not have: an older runtime
+ * than the program was made for, which without us would have failed to link. */
+static hsa_status_t
+absent(void)
+{
+	return HSA_STATUS_ERROR;
+}
+
 void
 kr_slots_pass_through(void)
 {
+	if (exported.hsa_init == NULL)
+		return; /* nobody came through this door yet */
 #define HOOK(table, name) \
-	if (exported.name != NULL) \
-		__atomic_store_n(&kr_slot_##name, (void *)exported.name, __ATOMIC_RELEASE);
+	__atomic_store_n(&kr_slot_##name, exported.name != NULL ? (void *)exported.name : (void *)absent, \
+			 __ATOMIC_RELEASE);
 #define NEED(table, name)
+#define NEWER(table, name) HOOK(table, name)
 #include "core/hooks.def"
 #undef HOOK
 #undef NEED
+#undef NEWER
 }
 
 void

@@ -6,9 +6,11 @@
 
 #define HOOK(table, name) extern void *kr_slot_##name;
 #define NEED(table, name)
+#define NEWER(table, name) HOOK(table, name)
 #include "core/hooks.def"
 #undef HOOK
 #undef NEED
+#undef NEWER
 
 /* First call of any exported function: finds the runtime, fills the slots. */
 void kr_slots_resolve(void);

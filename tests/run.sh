@@ -1,12 +1,16 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # Every test, from a clean checkout on a fresh Debian 12: installs what is missing, builds, runs `meson test` with the
-# arguments given, and ends with the line "N passed, N failed, N skipped".
+# arguments given, and ends with the line "N passed, N failed, N skipped". With KREPLAY_NIGHTLY=1 the long ones too.
 set -eu
 
 root=$(cd "$(dirname "$0")/.." && pwd)
 . "$root/tests/lib/setup.sh"
 
+if [ -n "${KREPLAY_NIGHTLY:-}" ]; then
+	test_packages="$test_packages $nightly_packages"
+	set -- --setup nightly "$@"
+fi
 setup_packages $quickstart_packages $test_packages
 setup_build
 

@@ -641,6 +641,75 @@ typedef struct kreplay_agent_info_t {
 KREPLAY_API kreplay_status_t kreplay_query_agent_info(kreplay_agent_id_t agent_id,
 						      kreplay_agent_info_t *info);
 
+/** What a kernel takes as one of its arguments, as far as its code object says. The caller's. */
+typedef struct kreplay_kernel_argument_t {
+	uint64_t size;         /**< in: sizeof as the caller knows it; out: bytes filled */
+	uint32_t offset;       /**< in the kernel's argument block, bytes */
+	uint32_t bytes;
+	uint32_t is_pointer;   /**< 1: to global memory */
+	uint32_t is_read_only; /**< 1: a pointer through which the kernel is declared not to write */
+	const char *name;      /**< ours, lives until the process ends; NULL when it is not recorded */
+	const char *type;      /**< as the source has it; the same */
+} kreplay_kernel_argument_t;
+
+/**
+ * Fills *argument for the kernel's argument `index`, counted from 0 in the order of the source; those that the compiler adds
+ * are not among them. Set argument->size first. What lies beyond the library's own size is zeroed. [thread: any]
+ * @return SUCCESS; INVALID_ARGUMENT for NULL, or for an index beyond the last; INCOMPATIBLE_ABI when size cannot hold
+ *         `bytes`; KERNEL_NOT_FOUND; NOT_AVAILABLE when the code object describes no arguments
+ */
+KREPLAY_API kreplay_status_t kreplay_query_kernel_argument(kreplay_kernel_id_t kernel_id, uint32_t index,
+							   kreplay_kernel_argument_t *argument);
+
+/** Now, on the clock of every timestamp here: nanoseconds of the HSA system clock. [thread: any]
+ *  @return SUCCESS; INVALID_ARGUMENT for NULL */
+KREPLAY_API kreplay_status_t kreplay_get_timestamp(kreplay_timestamp_t *timestamp);
+
+/* ---------------------------------------------------------------------------------------------
+ * The report
+ * ------------------------------------------------------------------------------------------- */
+
+typedef enum kreplay_report_severity_t {
+	KREPLAY_REPORT_INFO = 0,   /**< something to know */
+	KREPLAY_REPORT_FINDING = 1 /**< something is wrong with the program: `kreplay run --check=fail` ends in status 3 */
+} kreplay_report_severity_t;
+
+/** `pass` of a note that is of no pass. */
+#define KREPLAY_NO_PASS UINT64_MAX
+
+/**
+ * Something that a tool has found out, for the report. The tool's; copied.
+ *
+ * A note with an end_timestamp is a span: `text` is its name, and it is drawn in the timeline. Any other note's text is
+ * printed below the table, after its topic and its kernel's name.
+ */
+typedef struct kreplay_report_note_t {
+	uint64_t size;                       /**< sizeof(kreplay_report_note_t) */
+	const char *topic;                   /**< whose it is: 1 to 31 of a-z, 0-9 and '-' */
+	kreplay_report_severity_t severity;
+	uint32_t reserved;                   /**< 0 */
+	kreplay_kernel_id_t kernel_id;       /**< 0: of no kernel */
+	kreplay_dispatch_id_t dispatch_id;   /**< 0: of no dispatch */
+	uint64_t pass;                       /**< KREPLAY_NO_PASS: of no pass */
+	const char *text;                    /**< for people, in UTF-8, one or more lines; NULL: none */
+	const char *data;                    /**< for programs: one JSON object; NULL: none */
+	kreplay_timestamp_t start_timestamp; /**< of a span; as kreplay_get_timestamp gives it */
+	kreplay_timestamp_t end_timestamp;   /**< 0: no span */
+} kreplay_report_note_t;
+
+/**
+ * Writes a note into the report of this run. It is there at once, whatever becomes of the process. [thread: any]
+ *
+ * @return SUCCESS; INVALID_ARGUMENT for NULL, a bad topic, a severity that does not exist, a span that ends before it
+ *         starts, or data that is no JSON object; INCOMPATIBLE_ABI when size cannot hold `data`; KERNEL_NOT_FOUND;
+ *         NOT_AVAILABLE when no report is made; OUT_OF_RESOURCES when the note is longer than a mebibyte or the journal
+ *         is full, which the report counts
+ *
+ * Rationale: findings belong where the run's other figures are, in the table and in every file, of every process of the
+ * run; a file of the tool's own would be lost or overwritten where several processes run.
+ */
+KREPLAY_API kreplay_status_t kreplay_report_note(const kreplay_report_note_t *note);
+
 KREPLAY_EXTERN_C_FINI
 
 #endif /* KREPLAY_KREPLAY_H */

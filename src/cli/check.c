@@ -12,6 +12,7 @@
 
 #include "cli.h"
 #include "options/options.h"
+#include "report/names.h"
 #include "report/report.h"
 
 /* A constructor that takes longer than this has hung. */
@@ -102,6 +103,20 @@ static bool try_tool(const char *path, const char *library, char *reason, size_t
 	return false;
 }
 
+/* One that comes with kreplay, by its name; NULL when none has it. */
+static char *find_bundled(const char *name, const struct kr_cli_libraries *libraries)
+{
+	char *path;
+
+	if (!libraries->tools || !name[0] || name[strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789-")] ||
+	    asprintf(&path, "%s/libkreplay-%s.so", libraries->tools, name) < 0)
+		return NULL;
+	if (access(path, R_OK) == 0)
+		return path;
+	free(path);
+	return NULL;
+}
+
 /*
  * A path in the present folder becomes absolute, for the program may leave that folder. A bare name
  * that is no file here is left for the dynamic linker's search.
@@ -124,7 +139,9 @@ static bool check_tool(const char *path, const struct kr_cli_libraries *librarie
 		kr_cli_say("tool '%s': %s", path, strerror(errno));
 		return false;
 	}
-	*resolved = resolve_tool(path);
+	*resolved = find_bundled(path, libraries);
+	if (!*resolved)
+		*resolved = resolve_tool(path);
 	if (!*resolved) {
 		kr_cli_say("tool '%s': %s", path, strerror(errno));
 		return false;
@@ -176,11 +193,15 @@ bool kr_cli_check_tools(const char *paths, const struct kr_cli_libraries *librar
 	return true;
 }
 
-bool kr_cli_check_output(const char *path)
+static bool check_output(const char *path)
 {
 	char error[256];
 	struct stat out, target;
 
+	if (!kr_report_make_folders(path)) {
+		kr_cli_say("cannot write '%s': %s", path, strerror(errno));
+		return false;
+	}
 	if (!kr_report_check_output(path, error, sizeof(error))) {
 		kr_cli_say("cannot write '%s': %s", path, error);
 		return false;
@@ -191,4 +212,19 @@ bool kr_cli_check_output(const char *path)
 		return false;
 	}
 	return true;
+}
+
+bool kr_cli_check_outputs(const char *paths, const char *program)
+{
+	char *copy = strdup(paths), *state = NULL;
+	bool done = copy != NULL;
+
+	for (char *one = copy ? strtok_r(copy, "\n", &state) : NULL; one && done; one = strtok_r(NULL, "\n", &state)) {
+		char *path = kr_report_expand(one, program);
+
+		done = path && check_output(path);
+		free(path);
+	}
+	free(copy);
+	return done;
 }

@@ -5,9 +5,11 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 /* The launcher's own exit statuses, as env(1)'s. */
+#define KR_EXIT_FOUND 3 /* --check=fail, and a check failed */
 #define KR_EXIT_BAD_USE 125
 #define KR_EXIT_CANNOT_EXECUTE 126
 #define KR_EXIT_NOT_FOUND 127
@@ -37,6 +39,8 @@ struct kr_cli_command {
 	size_t (*flags)(struct kr_cli_flag out[KR_CLI_MOST_FLAGS]); /* NULL: none */
 	int (*run)(const struct kr_cli_command *command, int argc, char **argv);
 	bool hidden;
+	bool flags_anywhere; /* also behind what is no flag */
+	bool own_status;     /* its exit status is its own and no program's */
 };
 
 /* NULL name at the end. */
@@ -49,6 +53,13 @@ extern const char *const kr_cli_run_description[];
 int kr_cli_cmd_softgpu(const struct kr_cli_command *command, int argc, char **argv);
 size_t kr_cli_softgpu_flags(struct kr_cli_flag out[KR_CLI_MOST_FLAGS]);
 extern const char *const kr_cli_softgpu_description[];
+int kr_cli_cmd_report(const struct kr_cli_command *command, int argc, char **argv);
+size_t kr_cli_report_flags(struct kr_cli_flag out[KR_CLI_MOST_FLAGS]);
+extern const char *const kr_cli_report_description[];
+int kr_cli_cmd_info(const struct kr_cli_command *command, int argc, char **argv);
+extern const char *const kr_cli_info_description[];
+int kr_cli_cmd_completion(const struct kr_cli_command *command, int argc, char **argv);
+int kr_cli_cmd_probe(const struct kr_cli_command *command, int argc, char **argv);
 int kr_cli_cmd_help(const struct kr_cli_command *command, int argc, char **argv);
 int kr_cli_cmd_man(const struct kr_cli_command *command, int argc, char **argv);
 int kr_cli_cmd_check_tool(const struct kr_cli_command *command, int argc, char **argv);
@@ -80,6 +91,7 @@ struct kr_cli_libraries {
 	char *library; /* libkreplay.so, NULL when it is not there */
 	char *softgpu; /* the folder of the software GPU's libhsakmt.so.1, NULL when it is not there
 			*/
+	char *tools;   /* the folder of the tools that come with kreplay, NULL when it is not there */
 };
 
 bool kr_cli_find_libraries(struct kr_cli_libraries *out);
@@ -99,7 +111,8 @@ bool kr_cli_use_softgpu(const struct kr_cli_libraries *libraries, const char *sp
  * found. */
 bool kr_cli_check_tools(const char *paths, const struct kr_cli_libraries *libraries,
 			char **resolved);
-bool kr_cli_check_output(const char *path);
+/* Every name of a list, one a line. Folders that are missing are made. */
+bool kr_cli_check_outputs(const char *paths, const char *program);
 
 /* launch.c */
 
@@ -116,8 +129,33 @@ struct kr_cli_outcome {
 	int signal; /* that killed the program, 0: none */
 };
 
+/* What the launcher does meanwhile. */
+struct kr_cli_watch {
+	void (*tick)(void *data);      /* a few times a second; NULL: nothing */
+	void (*interrupt)(void *data); /* somebody pressed Ctrl-C */
+	void *data;
+};
+
 /* Runs the program and waits for it; signals meant for it are passed on. False: nothing ran,
  * outcome->status says why. */
-bool kr_cli_launch(const char *path, char **argv, struct kr_cli_outcome *outcome);
+bool kr_cli_launch(const char *path, char **argv, const struct kr_cli_watch *watch, struct kr_cli_outcome *outcome);
+
+/* live.c: the line that shows how far a run is, on a terminal. */
+struct kr_journal;
+struct kr_cli_live {
+	const struct kr_journal *journal;
+	uint64_t started_ns;
+	unsigned width; /* of the terminal; 0: none, and nothing is shown */
+	bool shown;
+	uint64_t windows; /* at the last look */
+	uint64_t seen_ns;
+	double rate;   /* windows a second */
+	uint64_t next; /* window to read next */
+	uint64_t bytes;
+};
+
+void kr_cli_live_init(struct kr_cli_live *live, const struct kr_journal *journal);
+void kr_cli_live_tick(struct kr_cli_live *live);
+void kr_cli_live_clear(struct kr_cli_live *live);
 
 #endif

@@ -57,6 +57,7 @@ static void print_statuses(void)
 {
 	printf(".SH EXIT STATUS\n"
 	       "The program's own, or\n"
+	       ".TP\n.B 3\na check failed (\\-\\-check=fail), and the program itself succeeded;\n"
 	       ".TP\n.B 125\nkreplay was used wrongly, or failed itself before the program "
 	       "started;\n"
 	       ".TP\n.B 126\nthe command cannot be executed;\n"
@@ -88,7 +89,8 @@ static void print_command(const struct kr_cli_command *command)
 		print_flag(&flags[i]);
 	if (count > 0)
 		printf(".TP\n\\fB\\-h\\fR, \\fB\\-\\-help\\fR\nPrint a summary of these flags.\n");
-	print_statuses();
+	if (!command->own_status)
+		print_statuses();
 	printf(".SH SEE ALSO\n.BR kreplay (1)\n");
 }
 
@@ -115,13 +117,12 @@ static void print_main(void)
 	print_statuses();
 	printf(".SH SEE ALSO\n");
 	for (const struct kr_cli_command *command = kr_cli_commands; command->name; command++) {
-		/* those with flags have a page of their own */
-		if (!command->hidden && command->flags) {
+		if (!command->hidden) {
 			printf("%s.BR kreplay\\-%s (1)", between, command->name);
 			between = ",\n";
 		}
 	}
-	putchar('\n');
+	printf(",\n.BR kreplay.h (3)\n");
 }
 
 int kr_cli_cmd_man(const struct kr_cli_command *command, int argc, char **argv)
@@ -134,7 +135,7 @@ int kr_cli_cmd_man(const struct kr_cli_command *command, int argc, char **argv)
 		return 0;
 	}
 	asked = kr_cli_find_command(argv[1]);
-	if (!asked || !asked->flags) {
+	if (!asked || asked->hidden) {
 		kr_cli_say("'%s' has no man page", argv[1]);
 		return KR_EXIT_BAD_USE;
 	}

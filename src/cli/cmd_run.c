@@ -7,7 +7,9 @@
 
 #include "cli.h"
 #include "options/options.h"
+#include "report/names.h"
 #include "report/report.h"
+#include "reports.h"
 
 const char *const kr_cli_run_description[] = {
 	"Runs COMMAND with libkreplay loaded into it. Each chosen dispatch of a kernel on an HSA "
@@ -32,6 +34,7 @@ static enum kr_cli_argument argument_of(enum kr_option_type type)
 {
 	switch (type) {
 	case KR_TYPE_SPEC:
+	case KR_TYPE_CHECK:
 		return KR_ARGUMENT_OPTIONAL;
 	case KR_TYPE_SWITCH:
 		return KR_ARGUMENT_NONE;
@@ -42,7 +45,7 @@ static enum kr_cli_argument argument_of(enum kr_option_type type)
 
 static char joint_of(enum kr_option_type type)
 {
-	return type == KR_TYPE_PATTERNS ? '\n'
+	return type == KR_TYPE_PATTERNS || type == KR_TYPE_FILES ? '\n'
 	       : type == KR_TYPE_PATHS  ? ':'
 	       : type == KR_TYPE_RANGES ? ','
 					: 0;
@@ -78,13 +81,19 @@ struct run {
 	struct kr_cli_libraries libraries;
 	char *program;
 	struct kr_journal *journal;
+	struct kr_cli_live live;
 };
 
 /* One option's value: the flag's, which then stands in the environment too, or the variable's. */
 static bool take_option(struct run *run, const struct kr_option *row, const char *given)
 {
-	const char *value = given ? given : getenv(row->env);
+	const char *value;
 	char error[640];
+
+	/* a flag without a value, as its variable would have it */
+	if (given && !given[0] && (row->type == KR_TYPE_SWITCH || row->type == KR_TYPE_CHECK))
+		given = "1";
+	value = given ? given : getenv(row->env);
 
 	if (!value || (!given && value[0] == '\0' && row->type != KR_TYPE_SPEC))
 		return true;
@@ -200,7 +209,7 @@ static int prepare(struct run *run)
 		kr_cli_say("libkreplay.so is not where kreplay looks for it");
 		return status;
 	}
-	if (run->options.output && !kr_cli_check_output(run->options.output))
+	if (run->options.output && !kr_cli_check_outputs(run->options.output, run->arguments.program[0]))
 		return status;
 	run->program = kr_cli_find_program(run->arguments.program[0], &status);
 	if (!run->program)
@@ -210,35 +219,83 @@ static int prepare(struct run *run)
 	return 0;
 }
 
+static bool write_outputs(const struct run *run, const struct kr_report *summary)
+{
+	char *copy = run->options.output ? strdup(run->options.output) : NULL, *state = NULL;
+	bool done = copy || !run->options.output;
+
+	for (char *one = copy ? strtok_r(copy, "\n", &state) : NULL; one; one = strtok_r(NULL, "\n", &state)) {
+		char *path = kr_report_expand(one, run->arguments.program[0]);
+
+		done = path && kr_cli_write_report(summary, path) && done;
+		free(path);
+	}
+	free(copy);
+	return done;
+}
+
 static int report(struct run *run, const struct kr_cli_outcome *outcome)
 {
 	struct kr_report *summary = kr_report_build(run->journal);
+	const char *program = strrchr(run->arguments.program[0], '/');
 	int status = outcome->status;
+	char host[256] = "";
 
+	program = program ? program + 1 : run->arguments.program[0];
+	gethostname(host, sizeof(host) - 1);
 	if (outcome->signal) {
 		const char *name = sigabbrev_np(outcome->signal);
 
 		kr_cli_say("'%s' was killed by signal %d%s%s%s", run->arguments.program[0],
 			   outcome->signal, name ? " (SIG" : "", name ? name : "", name ? ")" : "");
 	}
-	if (!summary) {
+	if (!summary || !kr_report_name_processes(summary, host, program, kr_report_rank())) {
 		kr_cli_say("no memory for the report");
+		kr_report_free(summary);
 		return status ? status : KR_EXIT_BAD_USE;
 	}
 	kr_report_print(summary, STDERR_FILENO);
-	if (run->options.output && !kr_report_write_json(summary, run->options.output)) {
-		kr_cli_say("cannot write '%s': %s", run->options.output, strerror(errno));
-		/* the program's own failure matters more */
-		status = status ? status : KR_EXIT_BAD_USE;
-	}
+	/* the program's own failure matters more */
+	if (run->options.check_fail && summary->findings > 0 && status == 0)
+		status = KR_EXIT_FOUND;
+	if (!write_outputs(run, summary) && (status == 0 || status == KR_EXIT_FOUND))
+		status = KR_EXIT_BAD_USE;
 	kr_report_free(summary);
 	return status;
+}
+
+static void show_progress(void *data)
+{
+	struct run *run = data;
+
+	kr_cli_live_tick(&run->live);
+}
+
+static void stop_replaying(void *data)
+{
+	struct run *run = data;
+
+	kr_journal_interrupt(run->journal, true);
+}
+
+/* Runs the program; returns the exit status. */
+static int launch(struct run *run)
+{
+	struct kr_cli_watch watch = { .interrupt = stop_replaying, .data = run };
+	struct kr_cli_outcome outcome;
+
+	kr_cli_live_init(&run->live, run->journal);
+	if (run->live.width > 0)
+		watch.tick = show_progress;
+	if (!kr_cli_launch(run->program, run->arguments.program, &watch, &outcome))
+		return outcome.status;
+	kr_cli_live_clear(&run->live);
+	return report(run, &outcome);
 }
 
 int kr_cli_cmd_run(const struct kr_cli_command *command, int argc, char **argv)
 {
 	struct run run = { 0 };
-	struct kr_cli_outcome outcome;
 	int status = KR_EXIT_BAD_USE;
 
 	kr_options_init(&run.options);
@@ -250,11 +307,8 @@ int kr_cli_cmd_run(const struct kr_cli_command *command, int argc, char **argv)
 		goto out;
 	}
 	status = prepare(&run);
-	if (status != 0)
-		goto out;
-	status = kr_cli_launch(run.program, run.arguments.program, &outcome)
-			 ? report(&run, &outcome)
-			 : outcome.status;
+	if (status == 0)
+		status = launch(&run);
 out:
 	kr_journal_close(run.journal);
 	free(run.program);

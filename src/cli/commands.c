@@ -26,6 +26,25 @@ const struct kr_cli_command kr_cli_commands[] = {
 		.run = kr_cli_cmd_softgpu,
 	},
 	{
+		.name = "report",
+		.synopsis = "[FLAGS] FILE...",
+		.summary = "print, merge, compare and convert reports",
+		.description = kr_cli_report_description,
+		.flags = kr_cli_report_flags,
+		.run = kr_cli_cmd_report,
+		.flags_anywhere = true,
+		.own_status = true,
+	},
+	{
+		.name = "info",
+		.synopsis = "[FLAGS OF RUN]",
+		.summary = "tell whether replay can work here, and why not",
+		.description = kr_cli_info_description,
+		.flags = kr_cli_run_flags,
+		.run = kr_cli_cmd_info,
+		.own_status = true,
+	},
+	{
 		.name = "help",
 		.synopsis = "[COMMAND]",
 		.summary = "describe a command",
@@ -34,6 +53,8 @@ const struct kr_cli_command kr_cli_commands[] = {
 	},
 	/* for the build and for the launcher itself */
 	{ .name = "man", .run = kr_cli_cmd_man, .hidden = true },
+	{ .name = "completion", .run = kr_cli_cmd_completion, .hidden = true },
+	{ .name = "probe", .run = kr_cli_cmd_probe, .hidden = true },
 	{ .name = "check-tool", .run = kr_cli_cmd_check_tool, .hidden = true },
 	{ 0 },
 };

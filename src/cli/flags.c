@@ -15,7 +15,7 @@ static void make_tables(const struct kr_cli_arguments *arguments, struct option 
 {
 	/* '+': stop at the command, whose own flags are its own; ':': tell a missing argument from
 	 * an unknown flag */
-	shorts = stpcpy(shorts, "+:h");
+	shorts = stpcpy(shorts, arguments->command->flags_anywhere ? ":h" : "+:h");
 	for (size_t i = 0; i < arguments->flag_count; i++) {
 		const struct kr_cli_flag *flag = &arguments->flags[i];
 
@@ -48,7 +48,8 @@ static bool take_value(struct kr_cli_arguments *arguments, size_t index, const c
 		kr_cli_say("--%s: an empty value", flag->flag);
 		return false;
 	}
-	if (flag->joint && strchr(value, flag->joint)) {
+	/* a list of ranges is a value of its own */
+	if (flag->joint && flag->joint != ',' && strchr(value, flag->joint)) {
 		kr_cli_say("--%s: '%s' holds a %s, which separates several of them", flag->flag,
 			   value, flag->joint == '\n' ? "line break" : "colon");
 		return false;

@@ -73,10 +73,9 @@ void kr_cli_print_help(const struct kr_cli_command *command)
 		print_flag(&flags[i]);
 	if (count > 0)
 		printf("  -h, --help\n        Print this.\n");
-	if (count > 0)
-		printf("\nexit status: the program's own; 128+N when signal N killed it; 125 when "
-		       "kreplay\n"
-		       "was used wrongly or failed itself; 126 when the command cannot be "
-		       "executed;\n"
-		       "127 when it is not found.\n");
+	if (count > 0 && !command->own_status)
+		printf("\nexit status: the program's own; 128+N when signal N killed it; 3 when a check\n"
+		       "failed and --check=fail asked for that; 125 when kreplay was used wrongly or\n"
+		       "failed itself; 126 when the command cannot be executed; 127 when it is not\n"
+		       "found.\n");
 }

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "cli.h"
@@ -134,14 +135,19 @@ static void choose_signals(sigset_t *set)
 }
 
 /* Returns the child's wait status. */
-static int wait_for(pid_t child, const sigset_t *signals)
+static int wait_for(pid_t child, const sigset_t *signals, const struct kr_cli_watch *watch)
 {
+	const struct timespec interval = { .tv_nsec = 200000000 };
 	int status;
 
 	for (;;) {
 		siginfo_t info;
-		int signal = sigwaitinfo(signals, &info);
+		int signal = watch->tick ? sigtimedwait(signals, &info, &interval) : sigwaitinfo(signals, &info);
 
+		if (signal < 0 && errno == EAGAIN)
+			watch->tick(watch->data);
+		if (signal == SIGINT && watch->interrupt)
+			watch->interrupt(watch->data);
 		if (signal == SIGCHLD) {
 			if (waitpid(child, &status, WNOHANG) == child)
 				return status;
@@ -188,7 +194,7 @@ static pid_t start(const char *path, char **argv, const sigset_t *mask,
 	return child;
 }
 
-bool kr_cli_launch(const char *path, char **argv, struct kr_cli_outcome *outcome)
+bool kr_cli_launch(const char *path, char **argv, const struct kr_cli_watch *watch, struct kr_cli_outcome *outcome)
 {
 	/* were it ignored, as some parents leave it, there would be nothing to wait for */
 	const struct sigaction by_default = { .sa_handler = SIG_DFL };
@@ -207,7 +213,7 @@ bool kr_cli_launch(const char *path, char **argv, struct kr_cli_outcome *outcome
 		return false;
 	}
 	outcome->started = true;
-	status = wait_for(child, &signals);
+	status = wait_for(child, &signals, watch);
 	if (WIFSIGNALED(status)) {
 		outcome->signal = WTERMSIG(status);
 		outcome->status = 128 + outcome->signal;

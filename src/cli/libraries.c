@@ -25,6 +25,14 @@ static const char *const softgpu_places[] = {
 	NULL,
 };
 
+static const char *const tool_places[] = {
+	"src/tools/libkreplay-timing.so",
+	"../" KR_LIBDIR "/kreplay/tools/libkreplay-timing.so",
+	"../lib/kreplay/tools/libkreplay-timing.so",
+	"../lib64/kreplay/tools/libkreplay-timing.so",
+	NULL,
+};
+
 /*
  * The first place that is there, as the path of the file, or of its folder. The folder's name is
  * resolved and the file's is not: a link libhsakmt.so.1 may lead to a folder in which the dynamic
@@ -65,6 +73,7 @@ bool kr_cli_find_libraries(struct kr_cli_libraries *out)
 	*strrchr(self, '/') = '\0';
 	out->library = find(self, library_places, false);
 	out->softgpu = find(self, softgpu_places, true);
+	out->tools = find(self, tool_places, true);
 	return true;
 }
 
@@ -72,5 +81,6 @@ void kr_cli_free_libraries(struct kr_cli_libraries *libraries)
 {
 	free(libraries->library);
 	free(libraries->softgpu);
+	free(libraries->tools);
 	*libraries = (struct kr_cli_libraries){ 0 };
 }

@@ -143,7 +143,6 @@ agent_create(hsa_agent_t handle)
 				   &agent->compute_units);
 	kr_next.hsa_agent_iterate_isas(handle, visit_isa, agent);
 	kr_next.hsa_agent_get_info(handle, HSA_AGENT_INFO_NODE, &agent->node);
-	pthread_mutex_init(&agent->window, NULL);
 	pthread_mutex_init(&agent->mutex, NULL);
 	pthread_condattr_init(&monotonic);
 	pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
@@ -202,7 +201,6 @@ kr_agents_finish(void)
 
 		pthread_cond_destroy(&agent->changed);
 		pthread_mutex_destroy(&agent->mutex);
-		pthread_mutex_destroy(&agent->window);
 		free(agent);
 	}
 	table.gpus = table.pools = 0;
@@ -293,8 +291,10 @@ kr_agent_wait_open(struct kr_agent *agent, uint64_t deadline)
 	bool open;
 
 	pthread_mutex_lock(&agent->mutex);
+	agent->waiting++;
 	while (closed_to_me(agent) && wait_changed(agent, deadline))
 		;
+	agent->waiting--;
 	open = !closed_to_me(agent);
 	pthread_mutex_unlock(&agent->mutex);
 	return open;
@@ -330,30 +330,31 @@ kr_agent_leave(struct kr_agent *agent)
 bool
 kr_agent_write_lock(struct kr_agent *agent, uint64_t deadline)
 {
-	struct timespec ts = {.tv_sec = (time_t)(deadline / 1000000000u),
-	                      .tv_nsec = (long)(deadline % 1000000000u)};
-
-	if (deadline == 0 ? pthread_mutex_lock(&agent->window) != 0
-	                  : pthread_mutex_clocklock(&agent->window, CLOCK_MONOTONIC, &ts) != 0)
-		return false;
+	bool locked;
 
 	pthread_mutex_lock(&agent->mutex);
+	agent->waiting++;
+	while (agent->window && wait_changed(agent, deadline))
+		;
+	agent->waiting--;
+	if (agent->window) {
+		pthread_mutex_unlock(&agent->mutex);
+		return false;
+	}
+	agent->window = true;
 	atomic_store(&agent->writer, kr_thread_token());
 	/* Copies: submissions only, or synchronous copies, which end by themselves. */
-	while (atomic_load(&agent->readers) != 0)
-		if (!wait_changed(agent, deadline)) {
-			atomic_store(&agent->writer, 0);
-			pthread_cond_broadcast(&agent->changed);
-			pthread_mutex_unlock(&agent->mutex);
-			pthread_mutex_unlock(&agent->window);
-			return false;
-		}
+	while (atomic_load(&agent->readers) != 0 && wait_changed(agent, deadline))
+		;
+	locked = atomic_load(&agent->readers) == 0;
 	/* Queues: whoever is submitting when we closed the door has a few stores to go. */
-	for (struct kr_proxy *q = agent->queues; q != NULL; q = q->next_on_agent)
+	for (struct kr_proxy *q = agent->queues; q != NULL && locked; q = q->next_on_agent)
 		while (atomic_load(&q->owner) == KR_QUEUE_SUBMITTING)
 			sched_yield();
 	pthread_mutex_unlock(&agent->mutex);
-	return true;
+	if (!locked)
+		kr_agent_write_unlock(agent);
+	return locked;
 }
 
 void
@@ -361,7 +362,7 @@ kr_agent_write_unlock(struct kr_agent *agent)
 {
 	pthread_mutex_lock(&agent->mutex);
 	atomic_store(&agent->writer, 0);
+	agent->window = false;
 	pthread_cond_broadcast(&agent->changed);
 	pthread_mutex_unlock(&agent->mutex);
-	pthread_mutex_unlock(&agent->window);
 }

@@ -34,17 +34,20 @@ struct kr_agent {
 	/* The lock. `writer` is the token of the thread whose window is open. */
 	_Atomic uintptr_t writer;
 	_Atomic uint32_t readers; /* copies, fills, frees in their submission */
-	pthread_mutex_t window;   /* one window at a time; held by the writer */
-	pthread_mutex_t mutex;    /* guards the rest and goes with `changed` */
+	_Atomic uint32_t waiting; /* threads that the open window keeps from going on */
+	pthread_mutex_t mutex;    /* guards what follows and goes with `changed` */
 	pthread_cond_t changed;   /* the writer left, or a reader did */
+	bool window;              /* taken: one at a time */
 
 	struct kr_proxy *queues; /* guarded by `mutex` */
+	_Atomic bool writes_peers;  /* it was given access to another agent's memory */
+	_Atomic bool unseen_queues; /* a queue without a proxy could not even be noted */
 
-	/* Asynchronous copies that were submitted since the last fence, by direction. */
-	_Atomic bool copied_to_host, copied_from_host, copied_inside;
+	/* Engines of asynchronous copies since the last fence, by direction, see copies.c. */
+	_Atomic uint64_t copied[3];
 
 	struct kr_snapshot *snapshot; /* retained between windows; the writer's */
-	struct kr_fence *fence;       /* likewise, see fence.h */
+	struct kr_fence *fence;       /* likewise, see copies.h */
 	uint64_t reentered;           /* dispatches made by callbacks of the open window; the writer's */
 	hsa_amd_memory_pool_t device_pool; /* coarse-grained, 0: none */
 };

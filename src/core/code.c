@@ -4,10 +4,12 @@
 #include <gelf.h>
 #include <libelf.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 
 #include <hsa/hsa_ven_amd_loader.h>
 
+#include "core/arguments.h"
 #include "core/log.h"
 
 #define MAX_SEGMENTS 16
@@ -26,6 +28,7 @@ static struct {
 	pthread_mutex_t mutex;
 	struct loaded *list;
 	uint64_t generation;
+	_Atomic uint64_t removals;
 	hsa_ven_amd_loader_1_01_pfn_t loader;
 	bool has_loader;
 } code = {.mutex = PTHREAD_MUTEX_INITIALIZER};
@@ -108,6 +111,7 @@ read_object(struct loaded *l, hsa_loaded_code_object_t object)
 	    !GET(LOAD_DELTA, &delta))
 		return;
 #undef GET
+	kr_arguments_read(l->executable, (const void *)(uintptr_t)base, size);
 	l->count = kr_code_writable((const void *)(uintptr_t)base, size, l->segment, MAX_SEGMENTS);
 	if (l->count < 0 || l->count > MAX_SEGMENTS) {
 		l->count = 0;
@@ -172,6 +176,7 @@ kr_code_destroyed(hsa_executable_t executable)
 	for (at = &code.list; (l = *at) != NULL;) {
 		if (l->executable == executable.handle) {
 			*at = l->next;
+			atomic_fetch_add(&code.removals, 1);
 			free(l);
 		} else {
 			at = &l->next;
@@ -203,6 +208,12 @@ kr_code_each(struct kr_agent *agent, bool (*visit)(const struct kr_segment *, vo
 			all = visit(&l->segment[i], data);
 	pthread_mutex_unlock(&code.mutex);
 	return all;
+}
+
+uint64_t
+kr_code_removals(void)
+{
+	return atomic_load(&code.removals);
 }
 
 bool

@@ -29,6 +29,7 @@ void kr_code_destroyed(hsa_executable_t executable);
 bool kr_code_known(struct kr_agent *agent);
 bool kr_code_each(struct kr_agent *agent, bool (*visit)(const struct kr_segment *, void *), void *data);
 bool kr_code_alive(uint64_t generation);
+uint64_t kr_code_removals(void); /* grows with every code object that goes */
 void kr_code_clear(void);
 
 /* The writable PT_LOAD segments of an ELF image in memory, as offsets from its

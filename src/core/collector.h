@@ -28,8 +28,11 @@ void kr_collect_execution(uint32_t journal_kernel, uint64_t dispatch_id, uint64_
 /* One dispatch for which CONFIG EXIT was delivered. */
 void kr_collect_window(const struct kr_replay *r);
 
+/* Whether the person at the terminal has had enough: nothing is to be replayed any more. One or two atomic loads. */
+bool kr_collect_interrupted(void);
+
 /*
- * The table on standard error and the JSON file, unless a launcher makes them from its journal. Once per process, and
+ * The table on standard error and the files, unless a launcher makes them from its journal. Once per process, and
  * never in a forked child.
  */
 void kr_collector_flush(void);

@@ -137,7 +137,7 @@ start_thread(void)
 	int error;
 
 	if (completer.running)
-		return true;
+		return !completer.stop;
 	if (completer.wake.handle == 0 &&
 	    kr_next.hsa_signal_create(1, 0, NULL, &completer.wake) != HSA_STATUS_SUCCESS)
 		return false;
@@ -169,6 +169,39 @@ take_entry(void)
 	return e;
 }
 
+/* With the mutex held. */
+static void
+add(struct entry *e)
+{
+	e->busy = false;
+	e->next = NULL;
+	*completer.tail = e;
+	completer.tail = &e->next;
+	completer.outstanding++;
+	e->proxy->tracked++;
+	kr_next.hsa_signal_store_screlease(completer.wake, 0);
+}
+
+bool
+kr_completer_adopt(struct kr_proxy *proxy, hsa_signal_t *signal, hsa_signal_t theirs)
+{
+	struct entry *e = NULL;
+	hsa_signal_t fresh;
+
+	pthread_mutex_lock(&completer.mutex);
+	if (start_thread() && (e = take_entry()) != NULL) {
+		fresh = e->ours;
+		e->ours = *signal;
+		*signal = fresh;
+		e->proxy = proxy;
+		e->theirs = theirs;
+		e->is_dispatch = e->record = e->collect = false;
+		add(e);
+	}
+	pthread_mutex_unlock(&completer.mutex);
+	return e != NULL;
+}
+
 bool
 kr_completer_track(struct kr_proxy *proxy, union kr_packet *packet, const struct kr_tracked *what,
                    uint64_t deadline, bool *gave_up)
@@ -190,7 +223,6 @@ kr_completer_track(struct kr_proxy *proxy, union kr_packet *packet, const struct
 		*gave_up = true;
 		goto out;
 	}
-	e->next = NULL;
 	e->proxy = proxy;
 	e->agent = proxy->agent->handle;
 	e->theirs = kr_packet_signal(packet);
@@ -207,12 +239,7 @@ kr_completer_track(struct kr_proxy *proxy, union kr_packet *packet, const struct
 		kr_dispatch_enter(&e->dispatch, 0, 1, &e->user_data);
 		pthread_mutex_lock(&completer.mutex);
 	}
-	e->busy = false;
-	*completer.tail = e;
-	completer.tail = &e->next;
-	completer.outstanding++;
-	proxy->tracked++;
-	kr_next.hsa_signal_store_screlease(completer.wake, 0);
+	add(e);
 out:
 	pthread_mutex_unlock(&completer.mutex);
 	return e != NULL;
@@ -251,7 +278,7 @@ kr_completer_finish(uint64_t ns)
 	struct entry *e;
 
 	pthread_mutex_lock(&completer.mutex);
-	if (!completer.running || pthread_equal(pthread_self(), completer.thread))
+	if (!completer.running || completer.stop || pthread_equal(pthread_self(), completer.thread))
 		goto out;
 	ns += kr_now_ns();
 	ts = (struct timespec){.tv_sec = (time_t)(ns / 1000000000u), .tv_nsec = (long)(ns % 1000000000u)};
@@ -264,7 +291,6 @@ kr_completer_finish(uint64_t ns)
 		goto out; /* the thread goes with the process */
 	}
 	completer.stop = true;
-	completer.running = false;
 	kr_next.hsa_signal_store_screlease(completer.wake, 0);
 	pthread_mutex_unlock(&completer.mutex);
 	pthread_join(completer.thread, NULL);
@@ -276,6 +302,7 @@ kr_completer_finish(uint64_t ns)
 	}
 	kr_next.hsa_signal_destroy(completer.wake);
 	completer.wake.handle = 0;
+	completer.running = false;
 out:
 	pthread_mutex_unlock(&completer.mutex);
 }

@@ -27,6 +27,11 @@ struct kr_tracked {
 bool kr_completer_track(struct kr_proxy *proxy, union kr_packet *packet, const struct kr_tracked *what,
                         uint64_t deadline, bool *gave_up);
 
+/* A pass that was given up while it runs: when *signal comes, the application's
+ * completion is made. *signal becomes a fresh one for the queue's next pass.
+ * False: no memory. */
+bool kr_completer_adopt(struct kr_proxy *proxy, hsa_signal_t *signal, hsa_signal_t theirs);
+
 /* The queue is gone: what is outstanding in it will not complete any more. */
 void kr_completer_forget(struct kr_proxy *proxy);
 

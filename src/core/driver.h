@@ -17,6 +17,12 @@ bool kr_driver_configure(const struct kr_options *options);
 /* Whether the options choose this dispatch. */
 bool kr_driver_selects(const kreplay_kernel_dispatch_info_t *info);
 
+/*
+ * Whether the built-in driver drives and will never choose a dispatch of this kernel: it then need not be asked. Costs
+ * what a look into a cache costs.
+ */
+bool kr_driver_ignores(uint64_t kernel_id);
+
 /* Forgets all, for tests. */
 void kr_driver_reset(void);
 

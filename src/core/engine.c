@@ -10,11 +10,14 @@
 #include "core/code.h"
 #include "core/collector.h"
 #include "core/completer.h"
-#include "core/fence.h"
+#include "core/copies.h"
+#include "core/deferred.h"
 #include "core/log.h"
+#include "core/replay.h"
 #include "core/snapshot.h"
 #include "core/tools.h"
 #include "core/tracker.h"
+#include "core/watcher.h"
 #include "options/options.h"
 
 /* At the end, dispatches that are still running get this long to be reported. */
@@ -24,6 +27,7 @@ static struct {
 	_Atomic bool active;
 	_Atomic bool ended; /* tools were finalized; they do not come back */
 	bool started, result;
+	_Atomic bool forked; /* this is a child of the process that started it */
 } engine;
 
 bool
@@ -43,18 +47,27 @@ kr_engine_wanted(void)
 static void
 in_child(void)
 {
-	/* The runtime does not survive a fork; neither do we, until hsa_init. */
+	/* The runtime does not survive a fork, and none of our threads is here: the
+	 * child sees the runtime as it is, and reports and finalizes nothing. */
 	atomic_store(&engine.active, false);
+	atomic_store(&engine.forked, true);
 }
 
 static void
 at_exit(void)
 {
+	if (engine.forked)
+		return;
+	kr_snapshot_keeper_stop();
 	if (!atomic_exchange(&engine.ended, true)) {
-		if (kr_engine_active())
+		if (kr_engine_active()) {
+			kr_watcher_stop();
+			kr_deferred_stop();
 			kr_completer_finish(LAST_WAIT_NS);
+		}
 		kr_tools_finalize();
 	}
+	kr_tools_end_driver();
 	kr_collector_flush();
 }
 
@@ -64,10 +77,14 @@ kr_engine_start(void)
 	const struct kr_options *o = kr_options_get();
 	struct kr_tools_options tools = {.tool_paths = o->tool, .builtin_driver = o->active};
 
+	if (engine.forked)
+		return false;
 	if (engine.started) {
-		/* The runtime is up once more. */
-		atomic_store(&engine.active, engine.result && !engine.ended);
-		return engine.result && !engine.ended;
+		/* The runtime is up once more. Tools were finalized; the built-in driver goes on. */
+		bool goes_on = engine.result && (!engine.ended || kr_replay_wanted());
+
+		atomic_store(&engine.active, goes_on);
+		return goes_on;
 	}
 	engine.started = true;
 	if (o->active)
@@ -87,15 +104,17 @@ kr_engine_stop(void)
 {
 	struct kr_agent *agent;
 
-	if (!kr_engine_active())
+	if (!kr_engine_active() || engine.forked)
 		return;
+	kr_watcher_stop();
+	kr_deferred_stop();
 	kr_completer_finish(LAST_WAIT_NS);
 	if (!atomic_exchange(&engine.ended, true))
 		kr_tools_finalize();
 	atomic_store(&engine.active, false);
 	for (unsigned i = 0; (agent = kr_agent_at(i)) != NULL; i++) {
 		kr_snapshot_destroy(agent);
-		kr_fence_destroy(agent);
+		kr_copy_fence_destroy(agent);
 	}
 	kr_tracker_clear();
 	kr_code_clear();

@@ -2,16 +2,33 @@
 /* Memory calls: what they tell the tracker, and the reader side of the agent
  * that copies and frees hold for their submission. */
 #include "core/agents.h"
+#include "core/copies.h"
+#include "core/deferred.h"
+#include "core/snapshot.h"
 #include "core/tracker.h"
 #include "kreplay/kreplay.h"
 
 /* ---- allocation ---- */
+
+/* There was no memory. What snapshots retain may be what is missing: the
+ * application must not fail for want of that. */
+static bool
+worth_another_try(hsa_status_t status, uint64_t pool)
+{
+	struct kr_agent *owner = NULL;
+
+	if (status != HSA_STATUS_ERROR_OUT_OF_RESOURCES || kr_pool_kind(pool, &owner) == KR_POOL_UNKNOWN)
+		return false;
+	return kr_snapshot_yield(owner);
+}
 
 hsa_status_t
 kr_hook_hsa_memory_allocate(hsa_region_t region, size_t size, void **ptr)
 {
 	hsa_status_t status = kr_next.hsa_memory_allocate(region, size, ptr);
 
+	if (worth_another_try(status, region.handle))
+		status = kr_next.hsa_memory_allocate(region, size, ptr);
 	if (status == HSA_STATUS_SUCCESS && kr_agents_init())
 		kr_tracker_add(*ptr, size, region.handle, 0, KREPLAY_REGION_REGION);
 	return status;
@@ -22,6 +39,8 @@ kr_hook_hsa_amd_memory_pool_allocate(hsa_amd_memory_pool_t pool, size_t size, ui
 {
 	hsa_status_t status = kr_next.hsa_amd_memory_pool_allocate(pool, size, flags, ptr);
 
+	if (worth_another_try(status, pool.handle))
+		status = kr_next.hsa_amd_memory_pool_allocate(pool, size, flags, ptr);
 	if (status == HSA_STATUS_SUCCESS && kr_agents_init())
 		kr_tracker_add(*ptr, size, pool.handle, flags, KREPLAY_REGION_POOL);
 	return status;
@@ -34,7 +53,7 @@ release(void *ptr, hsa_status_t (*free_fn)(void *))
 {
 	struct kr_allocation a;
 	struct kr_agent *agent = NULL;
-	bool known = kr_tracker_find(ptr, &a) && a.base == (uintptr_t)ptr;
+	bool known = kr_tracker_find_base(ptr, &a);
 	hsa_status_t status;
 
 	if (known)
@@ -59,6 +78,26 @@ hsa_status_t
 kr_hook_hsa_amd_memory_pool_free(void *ptr)
 {
 	return release(ptr, kr_next.hsa_amd_memory_pool_free);
+}
+
+/* An agent with access to another agent's memory can write what no snapshot of
+ * its own memory holds. */
+hsa_status_t
+kr_hook_hsa_amd_agents_allow_access(uint32_t num_agents, const hsa_agent_t *agents, const uint32_t *flags,
+                                    const void *ptr)
+{
+	hsa_status_t status = kr_next.hsa_amd_agents_allow_access(num_agents, agents, flags, ptr);
+	struct kr_allocation a;
+	struct kr_agent *agent;
+
+	if (status != HSA_STATUS_SUCCESS || !kr_tracker_find(ptr, &a) || a.agent == NULL)
+		return status;
+	for (uint32_t i = 0; i < num_agents; i++) {
+		agent = kr_agent_find(agents[i]);
+		if (agent != NULL && agent != a.agent)
+			atomic_store(&agent->writes_peers, true);
+	}
+	return status;
 }
 
 hsa_status_t
@@ -92,32 +131,15 @@ owner_of(const void *address)
 	return kr_tracker_find(address, &a) ? a.agent : NULL;
 }
 
-/* Two agents, in one order for everybody; the same one once. */
-static void
-enter_both(struct kr_agent *a, struct kr_agent *b)
-{
-	kr_agent_enter(a < b ? a : b);
-	if (a != b)
-		kr_agent_enter(a < b ? b : a);
-}
-
-static void
-leave_both(struct kr_agent *a, struct kr_agent *b)
-{
-	kr_agent_leave(a);
-	if (a != b)
-		kr_agent_leave(b);
-}
-
 hsa_status_t
 kr_hook_hsa_memory_copy(void *dst, const void *src, size_t size)
 {
 	struct kr_agent *to = owner_of(dst), *from = owner_of(src);
 	hsa_status_t status;
 
-	enter_both(to, from);
+	kr_copy_enter(to, from);
 	status = kr_next.hsa_memory_copy(dst, src, size);
-	leave_both(to, from);
+	kr_copy_leave(to, from);
 	return status;
 }
 
@@ -133,34 +155,24 @@ kr_hook_hsa_amd_memory_fill(void *ptr, uint32_t value, size_t count)
 	return status;
 }
 
-/* Inside the reader side: a window that opens later finds the flag. */
-static void
-note_copy(struct kr_agent *to, struct kr_agent *from)
-{
-	if (to != NULL && from == NULL)
-		atomic_store(&to->copied_from_host, true);
-	if (from != NULL && to == NULL)
-		atomic_store(&from->copied_to_host, true);
-	if (to != NULL && from != NULL) {
-		atomic_store(&to->copied_inside, true);
-		atomic_store(&from->copied_inside, true);
-	}
-}
-
 hsa_status_t
 kr_hook_hsa_amd_memory_async_copy(void *dst, hsa_agent_t dst_agent, const void *src, hsa_agent_t src_agent,
                                   size_t size, uint32_t num_dep_signals, const hsa_signal_t *dep_signals,
                                   hsa_signal_t completion_signal)
 {
-	struct kr_agent *to = kr_agent_find(dst_agent), *from = kr_agent_find(src_agent);
-	hsa_status_t status;
+	struct kr_copy copy = {.kind = KR_COPY_PLAIN,
+			       .to = kr_agent_find(dst_agent),
+			       .from = kr_agent_find(src_agent),
+			       .num_deps = num_dep_signals,
+			       .deps = dep_signals,
+			       .completion = completion_signal,
+			       .dst = dst,
+			       .src = src,
+			       .dst_agent = dst_agent,
+			       .src_agent = src_agent,
+			       .size = size};
 
-	enter_both(to, from);
-	note_copy(to, from);
-	status = kr_next.hsa_amd_memory_async_copy(dst, dst_agent, src, src_agent, size, num_dep_signals, dep_signals,
-						   completion_signal);
-	leave_both(to, from);
-	return status;
+	return kr_copy_submit(&copy);
 }
 
 hsa_status_t
@@ -171,14 +183,22 @@ kr_hook_hsa_amd_memory_async_copy_rect(const hsa_pitched_ptr_t *dst, const hsa_d
                                        hsa_signal_t completion_signal)
 {
 	struct kr_agent *agent = kr_agent_find(copy_agent);
-	struct kr_agent *to = dir == hsaHostToDevice || dir == hsaDeviceToDevice ? agent : NULL;
-	struct kr_agent *from = dir == hsaDeviceToHost || dir == hsaDeviceToDevice ? agent : NULL;
-	hsa_status_t status;
+	struct kr_copy copy = {.kind = KR_COPY_RECT,
+			       .to = dir == hsaDeviceToHost ? NULL : agent,
+			       .from = dir == hsaHostToDevice ? NULL : agent,
+			       .num_deps = num_dep_signals,
+			       .deps = dep_signals,
+			       .completion = completion_signal,
+			       .copy_agent = copy_agent,
+			       .direction = dir};
 
-	kr_agent_enter(agent);
-	note_copy(to, from);
-	status = kr_next.hsa_amd_memory_async_copy_rect(dst, dst_offset, src, src_offset, range, copy_agent, dir,
-							num_dep_signals, dep_signals, completion_signal);
-	kr_agent_leave(agent);
-	return status;
+	if (dst == NULL || dst_offset == NULL || src == NULL || src_offset == NULL || range == NULL)
+		return kr_next.hsa_amd_memory_async_copy_rect(dst, dst_offset, src, src_offset, range, copy_agent, dir,
+							      num_dep_signals, dep_signals, completion_signal);
+	copy.rect_dst = *dst;
+	copy.rect_src = *src;
+	copy.dst_offset = *dst_offset;
+	copy.src_offset = *src_offset;
+	copy.range = *range;
+	return kr_copy_submit(&copy);
 }

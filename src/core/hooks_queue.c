@@ -2,6 +2,7 @@
 /* Queue calls: each takes the application's queue pointer to the hardware queue. */
 #include "core/agents.h"
 #include "core/engine.h"
+#include "core/foreign.h"
 #include "core/proxy.h"
 
 /* The hardware queue behind a queue of the application, or the queue itself. */
@@ -18,10 +19,13 @@ kr_hook_hsa_queue_create(hsa_agent_t agent, uint32_t size, hsa_queue_type32_t ty
                          void (*callback)(hsa_status_t, hsa_queue_t *, void *), void *data,
                          uint32_t private_segment_size, uint32_t group_segment_size, hsa_queue_t **queue)
 {
-	/* Cooperative queues are the runtime's own, shared and cached by it. */
-	if (!kr_engine_active() || type == HSA_QUEUE_TYPE_COOPERATIVE || kr_agent_find(agent) == NULL)
+	if (!kr_engine_active() || kr_agent_find(agent) == NULL)
 		return kr_next.hsa_queue_create(agent, size, type, callback, data, private_segment_size,
 						group_segment_size, queue);
+	/* A cooperative queue is the runtime's own, shared by all who ask for one. */
+	if (type == HSA_QUEUE_TYPE_COOPERATIVE)
+		return kr_queue_create_plain(agent, size, type, callback, data, private_segment_size,
+					     group_segment_size, queue);
 	return kr_proxy_create(agent, size, type, callback, data, private_segment_size, group_segment_size, queue);
 }
 
@@ -30,7 +34,10 @@ kr_hook_hsa_queue_destroy(hsa_queue_t *queue)
 {
 	struct kr_proxy *p = kr_proxy_of_queue(queue);
 
-	return p != NULL ? kr_proxy_destroy(p) : kr_next.hsa_queue_destroy(queue);
+	if (p != NULL)
+		return kr_proxy_destroy(p);
+	kr_foreign_remove(queue);
+	return kr_next.hsa_queue_destroy(queue);
 }
 
 hsa_status_t

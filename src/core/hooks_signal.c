@@ -1,38 +1,49 @@
 /* SPDX-License-Identifier: MIT */
 /* Signal operations: all that can ring the doorbell of a queue of ours. */
+#include "core/agents.h"
+#include "core/foreign.h"
 #include "core/proxy.h"
 
 /* The operation is carried out in any case: the value of a doorbell is the
- * application's to read. */
-#define RING(signal) \
+ * application's to read. A doorbell that is the hardware's own waits for the
+ * window that is open. */
+#define AROUND(signal, operation) \
 	do { \
 		struct kr_proxy *p = kr_proxy_of_doorbell(signal); \
-		if (p != NULL) \
+		struct kr_agent *agent; \
+\
+		if (p != NULL) { \
+			operation; \
 			kr_proxy_ring(p); \
+			break; \
+		} \
+		agent = kr_foreign_of_doorbell(signal); \
+		kr_agent_enter(agent); \
+		operation; \
+		kr_agent_leave(agent); \
 	} while (0)
 
 #define VOID_OP(name) \
 	void kr_hook_##name(hsa_signal_t signal, hsa_signal_value_t value) \
 	{ \
-		kr_next.name(signal, value); \
-		RING(signal); \
+		AROUND(signal, kr_next.name(signal, value)); \
 	}
 
 #define VALUE_OP(name) \
 	hsa_signal_value_t kr_hook_##name(hsa_signal_t signal, hsa_signal_value_t value) \
 	{ \
-		hsa_signal_value_t old = kr_next.name(signal, value); \
+		hsa_signal_value_t old; \
 \
-		RING(signal); \
+		AROUND(signal, old = kr_next.name(signal, value)); \
 		return old; \
 	}
 
 #define CAS_OP(name) \
 	hsa_signal_value_t kr_hook_##name(hsa_signal_t signal, hsa_signal_value_t expected, hsa_signal_value_t value) \
 	{ \
-		hsa_signal_value_t old = kr_next.name(signal, expected, value); \
+		hsa_signal_value_t old; \
 \
-		RING(signal); \
+		AROUND(signal, old = kr_next.name(signal, expected, value)); \
 		return old; \
 	}
 

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "core/agents.h"
+#include "core/arguments.h"
 #include "core/demangle.h"
 #include "core/engine.h"
 #include "core/ptrmap.h"
@@ -45,6 +46,8 @@ add(uint64_t object, uint64_t executable, const char *symbol, uint32_t kernarg_b
 	k->name = k->mangled != NULL ? kr_demangle(k->mangled) : NULL;
 	k->object = object;
 	k->executable = executable;
+	if (k->mangled != NULL && executable != 0)
+		k->arguments = kr_arguments_find(executable, k->mangled);
 	k->kernarg_bytes = kernarg_bytes;
 	if (k->name == NULL || !kr_ptrmap_put(&kernels.by_object, object, k))
 		goto fail;
@@ -145,9 +148,12 @@ kr_kernels_frozen(hsa_executable_t executable)
 	pthread_mutex_unlock(&kernels.mutex);
 }
 
+_Atomic uint64_t kr_kernels_generation;
+
 void
 kr_kernels_destroyed(hsa_executable_t executable)
 {
+	atomic_fetch_add(&kr_kernels_generation, 1);
 	pthread_mutex_lock(&kernels.mutex);
 	for (size_t i = 0; i < kernels.frozen_count; i++)
 		if (kernels.frozen[i] == executable.handle)
@@ -158,6 +164,18 @@ kr_kernels_destroyed(hsa_executable_t executable)
 			kernels.by_id[i]->executable = 0;
 		}
 	pthread_mutex_unlock(&kernels.mutex);
+}
+
+const struct kr_arguments *
+kr_kernel_arguments(uint64_t kernel_id)
+{
+	const struct kr_arguments *arguments = NULL;
+
+	pthread_mutex_lock(&kernels.mutex);
+	if (kernel_id != 0 && kernel_id <= kernels.count)
+		arguments = kernels.by_id[kernel_id - 1]->arguments;
+	pthread_mutex_unlock(&kernels.mutex);
+	return arguments;
 }
 
 const char *

@@ -12,12 +12,16 @@
 #include <hsa/hsa.h>
 #include <hsa/hsa_ext_amd.h>
 
+#include "core/newer.h"
+
 struct kr_next {
 #define HOOK(table, name) __typeof__(name) *name;
 #define NEED(table, name) __typeof__(name) *name;
+#define NEWER(table, name) kr_type_##name *name; /* NULL: the runtime has none */
 #include "core/hooks.def"
 #undef HOOK
 #undef NEED
+#undef NEWER
 };
 
 extern struct kr_next kr_next;
@@ -25,9 +29,11 @@ extern struct kr_next kr_next;
 /* The hooks, each with the type of what it wraps. */
 #define HOOK(table, name) __typeof__(name) kr_hook_##name;
 #define NEED(table, name)
+#define NEWER(table, name) kr_type_##name kr_hook_##name;
 #include "core/hooks.def"
 #undef HOOK
 #undef NEED
+#undef NEWER
 
 /* hsa.h declares these two without a parameter list. */
 hsa_status_t kr_hook_hsa_init(void);

@@ -11,6 +11,7 @@
 #include "core/agents.h"
 #include "core/collector.h"
 #include "core/completer.h"
+#include "core/driver.h"
 #include "core/kernels.h"
 #include "core/log.h"
 #include "core/proxy_internal.h"
@@ -34,14 +35,15 @@ static _Atomic uint64_t dispatch_count;
 static uint64_t
 hw_read(const struct kr_proxy *p)
 {
-	return kr_next.hsa_queue_load_read_index_scacquire(p->hw);
+	return p->hw_read_index != NULL ? __atomic_load_n(p->hw_read_index, __ATOMIC_ACQUIRE)
+					: kr_next.hsa_queue_load_read_index_scacquire(p->hw);
 }
 
 static void
 put(struct kr_proxy *p, const union kr_packet *packet, uint32_t head)
 {
 	/* The ring is twice the application's, so this is for the largest queues only. */
-	while (p->hw_write - hw_read(p) > p->hw_mask)
+	while (p->hw_write - p->hw_seen > p->hw_mask && p->hw_write - (p->hw_seen = hw_read(p)) > p->hw_mask)
 		sched_yield();
 	kr_packet_publish(&p->hw_ring[p->hw_write & p->hw_mask], packet, head);
 	p->hw_write++;
@@ -97,7 +99,40 @@ kr_proxy_refresh(struct kr_proxy *p)
 static bool
 interested(void)
 {
-	return kr_replay_wanted() || kr_dispatch_wanted() || kr_collector_active();
+	return kr_replay_wanted() || kr_dispatch_wanted();
+}
+
+/* Takes note of a kernel whose dispatches need only be counted. */
+static void
+remember(struct kr_proxy *p, uint64_t object, struct kr_kernel *kernel, bool ignored)
+{
+	p->counted_generation = atomic_load_explicit(&kr_kernels_generation, memory_order_acquire);
+	p->counted_object = object;
+	p->counted_row = kernel->journal;
+	p->counted_ignored = ignored;
+}
+
+static bool
+is_remembered(const struct kr_proxy *p, uint64_t object)
+{
+	return object == p->counted_object && object != 0 &&
+	       p->counted_generation == atomic_load_explicit(&kr_kernels_generation, memory_order_relaxed);
+}
+
+/* A dispatch that nobody looks at is counted all the same. */
+static void
+count(struct kr_proxy *p, uint64_t object)
+{
+	if (!is_remembered(p, object)) {
+		struct kr_kernel *kernel = kr_collector_active() ? kr_kernel_of_object(object) : NULL;
+
+		if (kernel == NULL)
+			return;
+		if (kernel->journal == 0)
+			kernel->journal = kr_collect_kernel(kernel->name, kernel->mangled);
+		remember(p, object, kernel, false);
+	}
+	kr_collect_dispatch(p->counted_row);
 }
 
 /* Forwards packets until one is found that somebody wants to see, which is then
@@ -117,10 +152,17 @@ take(struct kr_proxy *p, bool quiet)
 		if (type == HSA_PACKET_TYPE_INVALID)
 			break;
 		stop = look && (type == HSA_PACKET_TYPE_KERNEL_DISPATCH || atomic_load(&p->tracked) != 0);
+		if (stop && p->counted_ignored && !kr_dispatch_wanted() && atomic_load(&p->tracked) == 0 &&
+		    is_remembered(p, slot->dispatch.kernel_object)) {
+			stop = false;
+			atomic_fetch_add_explicit(&dispatch_count, 1, memory_order_relaxed);
+		}
 		if (stop) {
 			kr_packet_publish(&p->packet, slot, head);
 			p->stage = KR_STAGE_TAKEN;
 		} else {
+			if (type == HSA_PACKET_TYPE_KERNEL_DISPATCH && !quiet)
+				count(p, slot->dispatch.kernel_object);
 			put(p, slot, head);
 		}
 		/* The slot's next owner waits for the read index, not for this. */
@@ -137,7 +179,8 @@ take(struct kr_proxy *p, bool quiet)
 static void
 park(struct kr_proxy *p)
 {
-	atomic_store(&p->owner, KR_QUEUE_PARKED);
+	/* Nothing that this thread reads next depends on it: unpark is the full barrier. */
+	atomic_store_explicit(&p->owner, KR_QUEUE_PARKED, memory_order_release);
 }
 
 /* Back to the reader side of the agent; false when the deadline passes first,
@@ -158,8 +201,8 @@ unpark(struct kr_proxy *p, uint64_t deadline)
 	}
 }
 
-static bool
-is_mine(const struct kr_proxy *p)
+bool
+kr_proxy_is_in_hand(const struct kr_proxy *p)
 {
 	for (unsigned i = 0; i < mine_count; i++)
 		if (mine[i] == p)
@@ -169,12 +212,25 @@ is_mine(const struct kr_proxy *p)
 
 /* ---- the packet in hand ---- */
 
+/* The kernel's id of this thread; asking each time would cost more than all the
+ * rest. A forked child is passive, so it never asks. */
+static uint64_t
+thread_id(void)
+{
+	static _Thread_local uint64_t id;
+
+	if (id == 0)
+		id = (uint64_t)syscall(SYS_gettid);
+	return id;
+}
+
 static void
 describe(struct kr_proxy *p, struct kr_dispatch *d)
 {
 	const hsa_kernel_dispatch_packet_t *k = &p->packet.dispatch;
 
-	*d = (struct kr_dispatch){.thread_id = (uint64_t)syscall(SYS_gettid)};
+	d->thread_id = thread_id();
+	d->ancestor = 0;
 	d->info.size = offsetof(kreplay_kernel_dispatch_info_t, reserved_padding);
 	d->info.agent_id.handle = p->agent->handle.handle;
 	d->info.queue_id.handle = p->id;
@@ -185,8 +241,12 @@ describe(struct kr_proxy *p, struct kr_dispatch *d)
 	d->info.workgroup_size = (kreplay_dim3_t){k->workgroup_size_x, k->workgroup_size_y, k->workgroup_size_z};
 	d->info.grid_size = (kreplay_dim3_t){k->grid_size_x, k->grid_size_y, k->grid_size_z};
 	p->kernel = kr_kernel_of_object(k->kernel_object);
-	if (p->kernel == NULL)
+	if (p->kernel == NULL) {
+		d->info.kernel_id = 0;
+		d->name = d->mangled = NULL;
+		d->journal_kernel = 0;
 		return;
+	}
 	d->info.kernel_id = p->kernel->id;
 	d->name = p->kernel->name;
 	d->mangled = p->kernel->mangled;
@@ -199,8 +259,6 @@ describe(struct kr_proxy *p, struct kr_dispatch *d)
 static void
 ask(struct kr_proxy *p)
 {
-	struct kr_dispatch dispatch;
-
 	p->asked = false;
 	p->stage = KR_STAGE_ONCE;
 	if (kr_packet_type(p->packet.head) != HSA_PACKET_TYPE_KERNEL_DISPATCH)
@@ -209,10 +267,18 @@ ask(struct kr_proxy *p)
 	kr_collect_dispatch(p->replay.dispatch.journal_kernel);
 	if (!kr_replay_wanted())
 		return;
+	if (p->kernel != NULL && kr_driver_ignores(p->kernel->id)) {
+		remember(p, p->packet.dispatch.kernel_object, p->kernel, true);
+		return;
+	}
 	p->asked = true;
-	dispatch = p->replay.dispatch;
-	if (kr_replay_begin(&p->replay, &dispatch) == KR_RUN_WINDOW)
+	if (kr_replay_begin(&p->replay, &p->replay.dispatch) == KR_RUN_WINDOW) {
 		p->stage = KR_STAGE_WINDOW;
+	} else if (p->replay.outcome == KREPLAY_OUTCOME_ONCE && p->replay.replay_pass_count == NULL) {
+		/* Nothing more will be known of it. */
+		kr_replay_end(&p->replay);
+		p->asked = false;
+	}
 }
 
 /* The packet in hand goes to the hardware as it is, but for its completion
@@ -271,12 +337,25 @@ settle(struct kr_proxy *p, uint64_t deadline)
 		if (!unpark(p, deadline) || !forward(p, deadline))
 			return false;
 		p->stage = KR_STAGE_NONE;
-		if (p->asked) {
-			park(p);
-			kr_replay_end(&p->replay);
-		}
+		if (!p->asked)
+			return true;
+		park(p);
+		kr_replay_end(&p->replay);
 	}
 	return unpark(p, deadline);
+}
+
+/* Callbacks may run: what they ring is found to be nested. Not reached at depth MAX_NESTED, where
+ * packets are no longer looked at, unless by a worker, which starts at 0. */
+static bool
+settle_as_mine(struct kr_proxy *p, uint64_t deadline)
+{
+	bool settled;
+
+	mine[mine_count++] = p;
+	settled = settle(p, deadline);
+	mine_count--;
+	return settled;
 }
 
 /* Moves packets until there are none. False: the deadline passed, and the queue
@@ -287,17 +366,13 @@ move(struct kr_proxy *p, uint64_t patience)
 	uint64_t deadline = 0;
 	bool done = false, nested = mine_count > 0;
 
-	if (mine_count == MAX_NESTED)
-		nested = true;
-	else
-		mine[mine_count++] = p;
 	if (nested)
 		kr_window_reentered(p->agent);
 	for (;;) {
 		if (atomic_load(&p->agent->writer) != 0 || p->stage != KR_STAGE_NONE) {
 			if (deadline == 0 && patience != 0)
 				deadline = kr_now_ns() + patience;
-			if (!unpark(p, deadline) || (p->stage != KR_STAGE_NONE && !settle(p, deadline)))
+			if (p->stage != KR_STAGE_NONE ? !settle_as_mine(p, deadline) : !unpark(p, deadline))
 				break;
 		}
 		if (!take(p, nested)) {
@@ -307,8 +382,6 @@ move(struct kr_proxy *p, uint64_t patience)
 		}
 		ring_hw(p); /* predecessors of what is in hand */
 	}
-	if (mine_count > 0 && mine[mine_count - 1] == p)
-		mine_count--;
 	return done;
 }
 
@@ -336,7 +409,7 @@ kr_proxy_ring(struct kr_proxy *p)
 		uint64_t seen;
 
 		if (!atomic_compare_exchange_strong(&p->owner, &free_now, KR_QUEUE_SUBMITTING)) {
-			if (is_mine(p)) {
+			if (kr_proxy_is_in_hand(p)) {
 				ring_nested(p);
 				return;
 			}
@@ -377,4 +450,24 @@ kr_proxy_finish_ring(struct kr_proxy *p)
 		    !atomic_compare_exchange_strong(&p->owner, &free_now, KR_QUEUE_SUBMITTING))
 			return;
 	} while (true);
+}
+
+bool
+kr_proxy_look(struct kr_proxy *p)
+{
+	uint64_t index = atomic_load(&p->taken_to);
+	uint32_t head = atomic_load_explicit(&p->ring[index & p->mask].head, memory_order_acquire);
+	uint32_t free_now = KR_QUEUE_FREE;
+
+	if (kr_packet_type(head) == HSA_PACKET_TYPE_INVALID || atomic_load(&p->owner) != KR_QUEUE_FREE) {
+		p->looked_at = 0;
+		return false;
+	}
+	if (p->looked_at != index + 1) {
+		p->looked_at = index + 1; /* its ring may be on the way */
+		return true;
+	}
+	if (!atomic_load(&p->dying) && atomic_compare_exchange_strong(&p->owner, &free_now, KR_QUEUE_PARKED))
+		kr_worker_take_over(p);
+	return true;
 }

@@ -50,6 +50,13 @@ struct kr_proxy {
 	_Atomic uint32_t tracked; /* packets with the completer, see completer.h */
 	union kr_packet *hw_ring;
 	uint64_t hw_write;        /* next hardware slot to fill */
+	volatile uint64_t *hw_read_index; /* NULL: ask the runtime, see queues.c */
+	uint64_t hw_seen;         /* hardware read index, as last looked at */
+	/* The kernel object of the last dispatch that nobody needed to look at, its row
+	 * in the journal, and whether that is because the driver ignores the kernel. */
+	uint64_t counted_object, counted_generation;
+	uint32_t counted_row;
+	bool counted_ignored;
 	uint64_t hw_rung;         /* what the hardware doorbell was last told, plus 1 */
 	uint64_t hw_idle_at;      /* everything before this hardware index has finished */
 	hsa_signal_t hw_doorbell;
@@ -84,6 +91,8 @@ struct kr_proxy {
 	pthread_cond_t wake;
 	pthread_t worker;
 	bool has_worker, handed, stop;
+
+	uint64_t looked_at; /* the watcher's: taken_to + 1 at its last look when a packet was there */
 	_Atomic bool dying;  /* being destroyed */
 	_Atomic bool failed; /* the runtime reported an error on it */
 };
@@ -94,6 +103,11 @@ hsa_status_t kr_proxy_create(hsa_agent_t agent, uint32_t size, hsa_queue_type32_
                              hsa_queue_t **queue);
 hsa_status_t kr_proxy_destroy(struct kr_proxy *proxy);
 
+/* The runtime's own queue, noted as one that windows have to drain. */
+hsa_status_t kr_queue_create_plain(hsa_agent_t agent, uint32_t size, hsa_queue_type32_t type,
+                                   void (*callback)(hsa_status_t, hsa_queue_t *, void *), void *data,
+                                   uint32_t private_segment_size, uint32_t group_segment_size, hsa_queue_t **queue);
+
 struct kr_proxy *kr_proxy_of_queue(const hsa_queue_t *queue);   /* NULL: not ours */
 struct kr_proxy *kr_proxy_of_doorbell(hsa_signal_t signal);     /* NULL: not ours */
 extern _Atomic uint32_t kr_proxy_count;
@@ -101,6 +115,9 @@ extern _Atomic uint32_t kr_proxy_count;
 /* The doorbell was rung: takes packets until the first INVALID header, or
  * leaves them to whoever is at it. Any thread. */
 void kr_proxy_ring(struct kr_proxy *proxy);
+
+/* This thread is in a callback for the packet that the queue has in hand. */
+bool kr_proxy_is_in_hand(const struct kr_proxy *proxy);
 
 /* Brings the soft queue's read index up to date. Any thread. */
 void kr_proxy_refresh(struct kr_proxy *proxy);

@@ -12,6 +12,10 @@ void kr_proxy_set_idle(struct kr_proxy *proxy);
 /* Goes on where a ringing thread stopped. On the worker. */
 void kr_proxy_finish_ring(struct kr_proxy *proxy);
 
+/* A look from outside: packets that were there at the last look already, without
+ * a ring, go to the worker. True when there are any. With the agent's mutex. */
+bool kr_proxy_look(struct kr_proxy *proxy);
+
 /* Gives the parked queue to its worker, which is made when there is none yet.
  * Where no thread can be made, the caller does the work itself. */
 void kr_worker_take_over(struct kr_proxy *proxy);

@@ -6,9 +6,11 @@
 
 #include "core/agents.h"
 #include "core/completer.h"
+#include "core/foreign.h"
 #include "core/log.h"
 #include "core/proxy_internal.h"
 #include "core/ptrmap.h"
+#include "core/watcher.h"
 
 #define SMALLEST_QUEUE 64u /* packets: the runtime rounds up to a page of them */
 
@@ -105,6 +107,11 @@ make_soft(struct kr_proxy *p, uint32_t size)
 	p->hw_ring = p->hw->base_address;
 	p->hw_mask = p->hw->size - 1;
 	p->hw_doorbell = p->hw->doorbell_signal;
+	/* A queue with the hardware's own doorbell keeps its read index where the
+	 * packet processor puts it. Another tool's proxy has a doorbell of its own,
+	 * and only the runtime knows where its index is. */
+	if (kr_signal_amd(p->hw_doorbell)->kind < 0)
+		p->hw_read_index = &((amd_queue_t *)p->hw)->read_dispatch_id;
 	p->id = p->hw->id;
 	/* Passes need time stamps whether the application wants them or not. */
 	kr_next.hsa_amd_profiling_set_profiler_enabled(p->hw, 1);
@@ -146,6 +153,20 @@ dispose(struct kr_proxy *p)
 }
 
 hsa_status_t
+kr_queue_create_plain(hsa_agent_t agent, uint32_t size, hsa_queue_type32_t type,
+                      void (*callback)(hsa_status_t, hsa_queue_t *, void *), void *data, uint32_t private_segment_size,
+                      uint32_t group_segment_size, hsa_queue_t **queue)
+{
+	struct kr_agent *owner = kr_agent_find(agent);
+	hsa_status_t status = kr_next.hsa_queue_create(agent, size, type, callback, data, private_segment_size,
+						       group_segment_size, queue);
+
+	if (status == HSA_STATUS_SUCCESS && owner != NULL)
+		kr_foreign_add(*queue, owner);
+	return status;
+}
+
+hsa_status_t
 kr_proxy_create(hsa_agent_t agent, uint32_t size, hsa_queue_type32_t type,
                 void (*callback)(hsa_status_t, hsa_queue_t *, void *), void *data, uint32_t private_segment_size,
                 uint32_t group_segment_size, hsa_queue_t **queue)
@@ -173,6 +194,7 @@ kr_proxy_create(hsa_agent_t agent, uint32_t size, hsa_queue_type32_t type,
 	}
 	kr_worker_init(p);
 	if (make_soft(p, soft_size) && publish(p)) {
+		kr_watcher_start();
 		*queue = p->soft;
 		return HSA_STATUS_SUCCESS;
 	}
@@ -180,12 +202,10 @@ kr_proxy_create(hsa_agent_t agent, uint32_t size, hsa_queue_type32_t type,
 	kr_next.hsa_queue_destroy(p->hw);
 	kr_worker_finish(p);
 	dispose(p);
-	return kr_next.hsa_queue_create(agent, size, type, callback, data, private_segment_size, group_segment_size,
-					queue);
+	return kr_queue_create_plain(agent, size, type, callback, data, private_segment_size, group_segment_size, queue);
 plain:
 	free(p);
-	return kr_next.hsa_queue_create(agent, size, type, callback, data, private_segment_size, group_segment_size,
-					queue);
+	return kr_queue_create_plain(agent, size, type, callback, data, private_segment_size, group_segment_size, queue);
 }
 
 hsa_status_t
@@ -194,6 +214,10 @@ kr_proxy_destroy(struct kr_proxy *p)
 	uint32_t free_now;
 	hsa_status_t status;
 
+	if (kr_proxy_is_in_hand(p)) {
+		kr_log(KR_LOG_WARN, "queue", "a tool's callback destroys the queue that it is called for: refused");
+		return HSA_STATUS_ERROR_INVALID_QUEUE;
+	}
 	/* Whoever is at it finishes first; a window that cannot open any more gives
 	 * up. Then nobody gets in again: the queue stays owned. */
 	atomic_store(&p->dying, true);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "core/replay.h"
 
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -278,7 +279,7 @@ static enum kr_replay_want decide(struct kr_replay *r)
 	if (!r->replay_pass_count && r->replay_continue)
 		kr_log_once("continue-alone", KR_LOG_WARN, "replay",
 			    "the tool sets replay_continue but no replay_pass_count: dispatches run once");
-	if (!r->replay_pass_count || !ask_count(r, &count) || count == 1) {
+	if (!r->replay_pass_count || kr_collect_interrupted() || !ask_count(r, &count) || count == 1) {
 		r->total = 1;
 		r->outcome = KREPLAY_OUTCOME_ONCE;
 		return KR_RUN_ONCE;
@@ -302,8 +303,9 @@ enum kr_replay_want kr_replay_begin(struct kr_replay *r, const struct kr_dispatc
 {
 	enum kr_replay_want want;
 
-	memset(r, 0, sizeof *r);
-	r->dispatch = *d;
+	if (d != &r->dispatch)
+		r->dispatch = *d;
+	memset((char *)r + offsetof(struct kr_replay, user_data), 0, sizeof *r - offsetof(struct kr_replay, user_data));
 	r->snapshot.size = sizeof r->snapshot;
 	r->restore.size = sizeof r->restore;
 	kr_window_here();
@@ -423,7 +425,7 @@ static bool run_pass(struct kr_replay *r, const struct kr_window_ops *ops, void 
 	if (ops->reentered(w))
 		r->flags |= KREPLAY_FLAG_REENTRANT;
 
-	if (r->decline != KREPLAY_DECLINE_NONE || pass + 1 == r->total)
+	if (r->decline != KREPLAY_DECLINE_NONE || pass + 1 == r->total || kr_collect_interrupted())
 		return false;
 	if (kr_context_retiring(r->driver)) {
 		r->decline = KREPLAY_DECLINE_SHUTTING_DOWN;

@@ -31,18 +31,21 @@ struct kr_root_table { /* HsaApiTable */
 };
 
 enum kr_core_slot {
-#define SLOT(name) KR_core_##name,
+#define SLOT(name, since) KR_core_##name,
 #include "core/core_table.def"
 #undef SLOT
 	KR_CORE_SLOTS
 };
 
 enum kr_amd_slot {
-#define SLOT(name) KR_amd_##name,
+#define SLOT(name, since) KR_amd_##name,
 #include "core/amd_table.def"
 #undef SLOT
 	KR_AMD_SLOTS
 };
+
+/* Where a slot of enum kr_amd_slot lies in a table of `slots` slots; -1: not in it. */
+int kr_amd_slot_index(enum kr_amd_slot slot, unsigned slots);
 
 /* Copies the functions that the engine calls into kr_next and puts the hooks
  * into the table. False, with nothing touched, when the table lacks a function

@@ -2,11 +2,13 @@
 #include "core/tools.h"
 
 #include <dlfcn.h>
+#include <limits.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include <kreplay/kreplay.h>
 
@@ -74,10 +76,15 @@ static void client_finalize(kreplay_client_id_t client)
 	call_finalize(tool);
 }
 
+void kr_tools_end_driver(void)
+{
+	retire(kr_contexts_of(driver_client), "the driver");
+}
+
 void kr_tools_finalize(void)
 {
-	uint64_t contexts = kr_contexts_of(driver_client);
 	unsigned count = atomic_load(&tool_count);
+	uint64_t contexts = 0;
 
 	if (atomic_load(&state) == IDLE || atomic_flag_test_and_set(&finalized))
 		return;
@@ -219,6 +226,52 @@ static void load_path(const char *path)
 	add(function, path);
 }
 
+/* Whether a name could be that of a tool that comes with kreplay. */
+static bool is_short_name(const char *name)
+{
+	return name[0] && strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789-") == strlen(name);
+}
+
+/* Where our own library lies: installed with its tools below it, or in a build tree beside them. */
+static bool find_bundled(const char *name, char *path, size_t size)
+{
+	static const char *const places[] = { "kreplay/tools", "../src/tools" };
+	Dl_info info;
+	char *slash;
+
+	if (!is_short_name(name) || !dladdr(&tools, &info) || !info.dli_fname)
+		return false;
+	for (size_t i = 0; i < sizeof places / sizeof places[0]; i++) {
+		slash = strrchr(info.dli_fname, '/');
+		if (snprintf(path, size, "%.*s/%s/libkreplay-%s.so", slash ? (int)(slash - info.dli_fname) : 1,
+			     slash ? info.dli_fname : ".", places[i], name) < (int)size &&
+		    access(path, R_OK) == 0)
+			return true;
+	}
+	return false;
+}
+
+static void load_named(const char *name)
+{
+	char path[PATH_MAX];
+
+	/* a name that none of ours has is left for the dynamic linker's search */
+	load_path(find_bundled(name, path, sizeof path) ? path : name);
+}
+
+/* Those that the options ask for. `timing` is there whenever a report is made, and is not missed where it is not installed. */
+static void load_bundled(const struct kr_options *options)
+{
+	char path[PATH_MAX];
+
+	if (find_bundled("timing", path, sizeof path))
+		load_path(path);
+	if (options->check)
+		load_named("determinism");
+	if (options->writes)
+		load_named("writes");
+}
+
 static void load_paths(const char *paths)
 {
 	while (paths && *paths) {
@@ -226,7 +279,7 @@ static void load_paths(const char *paths)
 		char *path = strndup(paths, length);
 
 		if (path && *path)
-			load_path(path);
+			load_named(path);
 		else if (!path)
 			kr_log(KR_LOG_ERROR, "tools", "no memory to load a tool");
 		free(path);
@@ -277,9 +330,11 @@ bool kr_tools_load(const struct kr_tools_options *o)
 		return any_tool();
 	}
 	loading_here = true;
-	if (o->tool_paths && *o->tool_paths)
+	if (o->builtin_driver || (o->tool_paths && *o->tool_paths) || kr_tools_exported())
 		make_global();
 	load_paths(o->tool_paths);
+	if (o->builtin_driver)
+		load_bundled(kr_options_get());
 	kreplay_configure_func_t first = lookup(RTLD_DEFAULT), next = lookup(RTLD_NEXT);
 	if (first)
 		add(first, "the tool in the program");

@@ -24,6 +24,9 @@ bool kr_tools_load(const struct kr_tools_options *o);
  */
 void kr_tools_finalize(void);
 
+/* Ends the built-in driver, which unlike tools outlives a hsa_shut_down: a program may bring HSA up once more. */
+void kr_tools_end_driver(void);
+
 /* Whether kreplay_configure can be found in the process without loading anything. */
 bool kr_tools_exported(void);
 

@@ -90,6 +90,14 @@ kreplay_status_t kreplay_get_version(uint32_t *major, uint32_t *minor, uint32_t 
 	return KREPLAY_STATUS_SUCCESS;
 }
 
+kreplay_status_t kreplay_get_timestamp(kreplay_timestamp_t *timestamp)
+{
+	if (!timestamp)
+		return KREPLAY_STATUS_ERROR_INVALID_ARGUMENT;
+	*timestamp = kr_timestamp_ns();
+	return KREPLAY_STATUS_SUCCESS;
+}
+
 /* --- kinds and operations --- */
 
 static const char *const dispatch_operations[KREPLAY_KERNEL_DISPATCH_LAST] = {

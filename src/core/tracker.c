@@ -2,7 +2,6 @@
 #include "core/tracker.h"
 
 #include <pthread.h>
-#include <search.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,6 +13,29 @@
  * for code, which a replay must not touch. */
 #define EXECUTABLE_FLAG (1u << 2)
 
+/*
+ * Two structures. A hash table by base address, which is all that an allocation
+ * and its free need: they must cost next to nothing, since programs make
+ * hundreds of thousands. And an index by address for the rest (an address
+ * inside an allocation, the regions of a window), which is brought up to date
+ * only when it is asked: what was added since waits in `fresh`.
+ */
+struct table {
+	struct kr_allocation **slot;
+	size_t mask, used;
+};
+
+struct indexed {
+	uintptr_t base;
+	struct kr_allocation *allocation;
+	uint64_t generation; /* another one in the allocation: that life is over */
+};
+
+struct index {
+	struct indexed *item;
+	size_t count, room;
+};
+
 struct agent_list {
 	struct kr_agent *agent;
 	struct kr_allocation *head;
@@ -22,24 +44,17 @@ struct agent_list {
 
 static struct {
 	pthread_mutex_t mutex;
-	void *tree; /* of kr_allocation, disjoint ranges */
+	struct table table;
+	struct index sorted, fresh;
+	struct kr_allocation *unused; /* linked by next; never given back, see `indexed` */
+	size_t live;
 	uint64_t generation;
 	struct agent_list list[64];
 	uint64_t host_left_out[4];
 	_Atomic unsigned attached;
+	_Atomic uint64_t removals;
 	_Atomic bool incomplete; /* an allocation could not be noted: nothing may be replayed */
 } tracker = {.mutex = PTHREAD_MUTEX_INITIALIZER};
-
-/* Ranges that overlap are equal: a look-up of one address finds its range. */
-static int
-compare(const void *a, const void *b)
-{
-	const struct kr_allocation *x = a, *y = b;
-
-	if (x->base + x->size <= y->base)
-		return -1;
-	return y->base + y->size <= x->base;
-}
 
 static struct agent_list *
 list_of(struct kr_agent *agent)
@@ -88,13 +103,68 @@ account(const struct kr_allocation *a, int sign)
 	}
 }
 
-static struct kr_allocation *
-lookup(uintptr_t address)
-{
-	struct kr_allocation key = {.base = address, .size = 1};
-	struct kr_allocation **node = tfind(&key, &tracker.tree, compare);
+/* ---- by base address ---- */
 
-	return node != NULL ? *node : NULL;
+static size_t
+hash(uintptr_t base)
+{
+	return (size_t)(((uint64_t)base >> 6) * UINT64_C(0x9e3779b97f4a7c15) >> 24);
+}
+
+/* The slot of a base, or the free one where it belongs. */
+static size_t
+slot_of(uintptr_t base)
+{
+	size_t i = hash(base) & tracker.table.mask;
+
+	while (tracker.table.slot[i] != NULL && tracker.table.slot[i]->base != base)
+		i = (i + 1) & tracker.table.mask;
+	return i;
+}
+
+static struct kr_allocation *
+lookup(uintptr_t base)
+{
+	return tracker.table.slot != NULL ? tracker.table.slot[slot_of(base)] : NULL;
+}
+
+static bool
+reserve_slot(void)
+{
+	struct table old = tracker.table;
+	size_t size = old.slot != NULL ? (old.mask + 1) * 2 : 1024;
+
+	if (old.slot != NULL && (old.used + 1) * 2 <= old.mask)
+		return true;
+	tracker.table.slot = calloc(size, sizeof(*old.slot));
+	if (tracker.table.slot == NULL) {
+		tracker.table = old;
+		return false;
+	}
+	tracker.table.mask = size - 1;
+	for (size_t i = 0; old.slot != NULL && i <= old.mask; i++)
+		if (old.slot[i] != NULL)
+			tracker.table.slot[slot_of(old.slot[i]->base)] = old.slot[i];
+	free(old.slot);
+	return true;
+}
+
+/* Takes the entry out and closes the gap: what was probed over it moves up. */
+static void
+clear_slot(size_t gap)
+{
+	struct table *t = &tracker.table;
+
+	for (size_t i = (gap + 1) & t->mask; t->slot[i] != NULL; i = (i + 1) & t->mask) {
+		size_t home = hash(t->slot[i]->base) & t->mask;
+
+		if (((i - home) & t->mask) >= ((i - gap) & t->mask)) {
+			t->slot[gap] = t->slot[i];
+			gap = i;
+		}
+	}
+	t->slot[gap] = NULL;
+	t->used--;
 }
 
 /* With the mutex held. */
@@ -103,7 +173,8 @@ drop(struct kr_allocation *a)
 {
 	struct agent_list *list = a->agent != NULL ? list_of(a->agent) : NULL;
 
-	tdelete(a, &tracker.tree, compare);
+	atomic_store_explicit(&tracker.removals, tracker.removals + 1, memory_order_release);
+	clear_slot(slot_of(a->base));
 	if (a->left_out < 0 && list != NULL) {
 		if (a->prev != NULL)
 			a->prev->next = a->next;
@@ -113,68 +184,208 @@ drop(struct kr_allocation *a)
 			a->next->prev = a->prev;
 	}
 	account(a, -1);
-	free(a);
+	tracker.live--;
+	a->generation = 0;
+	a->next = tracker.unused;
+	tracker.unused = a;
+}
+
+/* ---- by any address ---- */
+
+static bool
+is_live(const struct indexed *x)
+{
+	return x->allocation->generation == x->generation;
+}
+
+static int
+by_base(const void *a, const void *b)
+{
+	const struct indexed *x = a, *y = b;
+
+	return x->base < y->base ? -1 : x->base > y->base;
+}
+
+static bool
+push(struct index *index, struct indexed item)
+{
+	if (index->count == index->room) {
+		size_t room = index->room != 0 ? index->room * 2 : 256;
+		struct indexed *grown = realloc(index->item, room * sizeof(*grown));
+
+		if (grown == NULL)
+			return false;
+		index->item = grown;
+		index->room = room;
+	}
+	index->item[index->count++] = item;
+	return true;
 }
 
 static void
-insert(struct kr_allocation *a)
+drop_dead(struct index *index)
 {
-	struct agent_list *list = a->agent != NULL ? list_of(a->agent) : NULL;
-	struct kr_allocation **stale;
+	size_t kept = 0;
 
-	pthread_mutex_lock(&tracker.mutex);
-	/* What overlaps was freed behind our back. */
-	while ((stale = tfind(a, &tracker.tree, compare)) != NULL)
-		drop(*stale);
-	a->generation = ++tracker.generation;
-	if (tsearch(a, &tracker.tree, compare) == NULL) {
-		pthread_mutex_unlock(&tracker.mutex);
-		free(a);
-		atomic_store(&tracker.incomplete, true);
-		return;
+	for (size_t i = 0; i < index->count; i++)
+		if (is_live(&index->item[i]))
+			index->item[kept++] = index->item[i];
+	index->count = kept;
+}
+
+/* Of two that overlap, the older was freed behind our back. */
+static void
+drop_overlapped(void)
+{
+	struct index *s = &tracker.sorted;
+	size_t kept = 0;
+
+	for (size_t i = 0; i < s->count; i++) {
+		struct kr_allocation *next = s->item[i].allocation;
+
+		while (kept > 0) {
+			struct kr_allocation *last = s->item[kept - 1].allocation;
+
+			if (last->base + last->size <= next->base)
+				break;
+			if (last->generation > next->generation) {
+				drop(next);
+				next = NULL;
+				break;
+			}
+			drop(last);
+			kept--;
+		}
+		if (next != NULL)
+			s->item[kept++] = s->item[i];
 	}
+	s->count = kept;
+}
+
+/* Brings the index up to date. False: no memory. */
+static bool
+settle(void)
+{
+	struct index *s = &tracker.sorted, *f = &tracker.fresh;
+	size_t i, j, k;
+
+	if (f->count == 0)
+		return true;
+	drop_dead(f);
+	drop_dead(s);
+	qsort(f->item, f->count, sizeof(*f->item), by_base);
+	i = s->count;
+	for (j = 0; j < f->count; j++)
+		if (!push(s, f->item[j])) { /* its place; the merge fills it */
+			s->count = i;
+			return false;
+		}
+	for (j = f->count, k = s->count; j > 0; k--)
+		s->item[k - 1] = i > 0 && s->item[i - 1].base > f->item[j - 1].base ? s->item[--i] : f->item[--j];
+	f->count = 0;
+	drop_overlapped();
+	return true;
+}
+
+/* The allocation that holds an address. */
+static struct kr_allocation *
+lookup_inside(uintptr_t address)
+{
+	struct kr_allocation *a = lookup(address);
+	size_t low = 0, high;
+
+	if (a != NULL)
+		return a;
+	if (!settle()) {
+		atomic_store(&tracker.incomplete, true);
+		return NULL;
+	}
+	/* The last whose base is not above the address. */
+	for (high = tracker.sorted.count; low < high;) {
+		size_t middle = low + (high - low) / 2;
+
+		if (tracker.sorted.item[middle].base <= address)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	if (low == 0 || !is_live(&tracker.sorted.item[low - 1]))
+		return NULL;
+	a = tracker.sorted.item[low - 1].allocation;
+	return address - a->base < a->size ? a : NULL;
+}
+
+/* ---- adding ---- */
+
+static bool
+insert(const struct kr_allocation *wanted)
+{
+	struct kr_allocation *a = tracker.unused, *stale;
+	struct agent_list *list = wanted->agent != NULL ? list_of(wanted->agent) : NULL;
+
+	if (a != NULL)
+		tracker.unused = a->next;
+	else if ((a = malloc(sizeof(*a))) == NULL)
+		return false;
+	*a = *wanted;
+	a->generation = 0;
+	if (!reserve_slot()) {
+		a->next = tracker.unused;
+		tracker.unused = a;
+		return false;
+	}
+	if ((stale = lookup(a->base)) != NULL)
+		drop(stale);
+	/* Where nobody asks for the index, what came and went must not pile up. */
+	if (tracker.fresh.count > 2 * tracker.live + 1024)
+		drop_dead(&tracker.fresh);
+	a->generation = ++tracker.generation;
+	if (!push(&tracker.fresh, (struct indexed){a->base, a, a->generation})) {
+		a->generation = 0;
+		a->next = tracker.unused;
+		tracker.unused = a;
+		return false;
+	}
+	tracker.table.slot[slot_of(a->base)] = a;
+	tracker.table.used++;
+	tracker.live++;
+	a->prev = NULL;
+	a->next = NULL;
 	if (a->left_out < 0 && list != NULL) {
-		a->prev = NULL;
 		a->next = list->head;
 		if (list->head != NULL)
 			list->head->prev = a;
 		list->head = a;
 	}
 	account(a, 1);
+	return true;
+}
+
+static void
+note(const struct kr_allocation *a)
+{
+	pthread_mutex_lock(&tracker.mutex);
+	if (!insert(a))
+		atomic_store(&tracker.incomplete, true);
 	pthread_mutex_unlock(&tracker.mutex);
 }
 
 void
 kr_tracker_add(void *base, size_t size, uint64_t pool, uint32_t flags, uint32_t region_kind)
 {
-	struct kr_allocation *a;
+	struct kr_allocation a = {.base = (uintptr_t)base, .size = size, .region_kind = region_kind};
 
 	if (base == NULL || size == 0)
 		return;
-	a = calloc(1, sizeof(*a));
-	if (a == NULL) {
-		atomic_store(&tracker.incomplete, true);
-		return;
-	}
-	a->base = (uintptr_t)base;
-	a->size = size;
-	a->region_kind = region_kind;
-	a->kind = kr_pool_kind(pool, &a->agent);
-	a->left_out = left_out_class(a->kind, flags);
-	insert(a);
+	a.kind = kr_pool_kind(pool, &a.agent);
+	a.left_out = left_out_class(a.kind, flags);
+	note(&a);
 }
 
 void
 kr_tracker_restore(const struct kr_allocation *removed)
 {
-	struct kr_allocation *a = malloc(sizeof(*a));
-
-	if (a == NULL) {
-		atomic_store(&tracker.incomplete, true);
-		return;
-	}
-	*a = *removed;
-	insert(a);
+	note(removed);
 }
 
 bool
@@ -190,7 +401,7 @@ kr_tracker_remove(const void *base)
 
 	pthread_mutex_lock(&tracker.mutex);
 	a = lookup((uintptr_t)base);
-	if (a != NULL && a->base == (uintptr_t)base)
+	if (a != NULL)
 		drop(a);
 	pthread_mutex_unlock(&tracker.mutex);
 }
@@ -214,13 +425,13 @@ kr_tracker_attached(void)
 	return atomic_load(&tracker.attached);
 }
 
-bool
-kr_tracker_find(const void *address, struct kr_allocation *found)
+static bool
+find(uintptr_t address, bool inside, struct kr_allocation *found)
 {
 	struct kr_allocation *a;
 
 	pthread_mutex_lock(&tracker.mutex);
-	a = lookup((uintptr_t)address);
+	a = inside ? lookup_inside(address) : lookup(address);
 	if (a != NULL)
 		*found = *a;
 	pthread_mutex_unlock(&tracker.mutex);
@@ -228,11 +439,29 @@ kr_tracker_find(const void *address, struct kr_allocation *found)
 }
 
 bool
+kr_tracker_find(const void *address, struct kr_allocation *found)
+{
+	return find((uintptr_t)address, true, found);
+}
+
+bool
+kr_tracker_find_base(const void *base, struct kr_allocation *found)
+{
+	return find((uintptr_t)base, false, found);
+}
+
+uint64_t
+kr_tracker_removals(void)
+{
+	return atomic_load(&tracker.removals);
+}
+
+bool
 kr_tracker_alive(uintptr_t base, uint64_t generation)
 {
 	struct kr_allocation a;
 
-	return kr_tracker_find((const void *)base, &a) && a.base == base && a.generation == generation;
+	return find(base, false, &a) && a.generation == generation;
 }
 
 void
@@ -241,6 +470,8 @@ kr_tracker_scope(struct kr_agent *agent, struct kr_scope *scope)
 	struct agent_list *list;
 
 	pthread_mutex_lock(&tracker.mutex);
+	if (!settle())
+		atomic_store(&tracker.incomplete, true);
 	list = list_of(agent);
 	*scope = list != NULL ? list->scope : (struct kr_scope){0};
 	for (int i = 0; i < 4; i++)
@@ -252,9 +483,10 @@ bool
 kr_tracker_each(struct kr_agent *agent, bool (*visit)(const struct kr_allocation *, void *), void *data)
 {
 	struct agent_list *list;
-	bool all = true;
+	bool all;
 
 	pthread_mutex_lock(&tracker.mutex);
+	all = settle();
 	list = list_of(agent);
 	for (struct kr_allocation *a = list != NULL ? list->head : NULL; a != NULL && all; a = a->next)
 		all = visit(a, data);
@@ -266,8 +498,10 @@ void
 kr_tracker_clear(void)
 {
 	pthread_mutex_lock(&tracker.mutex);
-	while (tracker.tree != NULL)
-		drop(*(struct kr_allocation **)tracker.tree);
+	for (size_t i = 0; tracker.table.slot != NULL && i <= tracker.table.mask; i++)
+		while (tracker.table.slot[i] != NULL)
+			drop(tracker.table.slot[i]);
+	tracker.sorted.count = tracker.fresh.count = 0;
 	memset(tracker.list, 0, sizeof(tracker.list));
 	memset(tracker.host_left_out, 0, sizeof(tracker.host_left_out));
 	pthread_mutex_unlock(&tracker.mutex);

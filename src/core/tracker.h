@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The memory tracker: which addresses are whose allocation. Fed by the
- * allocation hooks, read by windows. Look-ups are O(log n). Any thread.
+ * allocation hooks, read by windows. Any thread. An allocation and its free cost a
+ * look into a hash table each; a look-up of an inner address is O(log n).
  */
 #ifndef KR_TRACKER_H
 #define KR_TRACKER_H
@@ -35,7 +36,10 @@ bool kr_tracker_complete(void);
 
 /* The allocation that holds an address; a copy. False: none known. */
 bool kr_tracker_find(const void *address, struct kr_allocation *found);
+bool kr_tracker_find_base(const void *base, struct kr_allocation *found); /* quicker: the one that begins there */
 bool kr_tracker_alive(uintptr_t base, uint64_t generation);
+/* Grows with every allocation that goes: while it stands, all that were alive still are. */
+uint64_t kr_tracker_removals(void);
 
 struct kr_scope {
 	size_t regions;

@@ -1,10 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 #include "core/window.h"
 
+#include <sched.h>
 #include <stdlib.h>
 
 #include "core/agents.h"
-#include "core/fence.h"
+#include "core/arguments.h"
+#include "core/completer.h"
+#include "core/copies.h"
+#include "core/diagnosis.h"
+#include "core/foreign.h"
 #include "core/kernels.h"
 #include "core/log.h"
 #include "core/proxy_internal.h"
@@ -22,7 +27,14 @@ struct window {
 	uint64_t reentered_at; /* agent->reentered when the agent was last known to be at rest */
 	uint64_t start_ts, end_ts; /* of the last pass, as the packet processor wrote them */
 	bool failed;
+	bool given_up; /* the last pass still runs */
 };
+
+static const char *
+kernel_name(const struct kr_proxy *p)
+{
+	return p->kernel != NULL ? p->kernel->name : "?";
+}
 
 static uint64_t
 drain_time_ns(void)
@@ -95,13 +107,17 @@ end_drain(struct kr_proxy *q)
 /* Waits until everything in the queue has finished, or, for a sibling, until it
  * is parked. By the queue's owner or the agent's writer. */
 static bool
-drain(struct kr_proxy *q, bool sibling, uint64_t deadline)
+drain(struct kr_proxy *q, const struct kr_proxy *who, uint64_t deadline)
 {
+	bool sibling = q != who;
+	struct kr_wait wait = {0};
+
 	while (start_drain(q)) {
 		while (kr_next.hsa_signal_wait_scacquire(q->drain_signal, HSA_SIGNAL_CONDITION_LT, 1, SLICE_NS,
 							 HSA_WAIT_STATE_BLOCKED) >= 1) {
 			if (sibling && is_parked(q))
 				return true;
+			kr_wait_longer(&wait, who, sibling ? "for another queue of the agent to drain" : "for its predecessors");
 			if (kr_now_ns() >= deadline || atomic_load(&q->dying) || atomic_load(&q->failed))
 				return false;
 		}
@@ -115,9 +131,9 @@ static bool
 drain_siblings(struct window *w, uint64_t deadline)
 {
 	for (struct kr_proxy *q = w->agent->queues; q != NULL; q = q->next_on_agent)
-		if (!q->failed && !drain(q, q != w->proxy, deadline))
+		if (!q->failed && !drain(q, w->proxy, deadline))
 			return false;
-	return kr_fence_copies(w->agent, deadline);
+	return kr_foreign_drain(w->agent, deadline) && kr_copy_fence(w->agent, deadline);
 }
 
 /* ---- what the replay loop asks for ---- */
@@ -127,6 +143,7 @@ take_snapshot(void *data, kreplay_phase_stats_t *stats)
 {
 	struct window *w = data;
 	struct kr_scope scope;
+	kreplay_decline_t why;
 
 	*stats = (kreplay_phase_stats_t){.size = sizeof(*stats)};
 	w->snapshot = kr_snapshot_of(w->agent);
@@ -135,20 +152,36 @@ take_snapshot(void *data, kreplay_phase_stats_t *stats)
 	kr_tracker_scope(w->agent, &scope);
 	for (int i = 0; i < 4; i++)
 		w->proxy->replay.left_out_bytes[i] = scope.left_out[i];
-	w->proxy->replay.flags |= KREPLAY_FLAG_PLAIN_COPIES;
-	if (kr_tracker_attached() != 0)
+	if (kr_tracker_attached() != 0 || atomic_load(&w->agent->writes_peers))
 		w->proxy->replay.flags |= KREPLAY_FLAG_PEER_MEMORY;
-	return kr_snapshot_take(w->snapshot, stats);
+	kr_snapshot_arguments(w->snapshot, kernel_name(w->proxy), w->proxy->packet.dispatch.kernarg_address,
+			      w->proxy->kernel != NULL ? w->proxy->kernel->kernarg_bytes : 0);
+	kr_arguments_here(w->proxy->kernel != NULL ? w->proxy->kernel->arguments : NULL,
+			  w->proxy->packet.dispatch.kernarg_address);
+	why = kr_snapshot_take(w->snapshot, stats);
+	if (kr_snapshot_is_plain(w->snapshot))
+		w->proxy->replay.flags |= KREPLAY_FLAG_PLAIN_COPIES;
+	return why;
 }
 
-static void
-say_stuck(const struct window *w, uint64_t pass, bool fatal)
+/* A pass that takes long may be waiting for somebody whom the window keeps
+ * waiting: another queue's kernel, or the very thread that rang. It is given up
+ * at the drain time, and well before that when somebody does wait. */
+static bool
+is_stuck(const struct window *w, uint64_t pass, uint64_t waited)
 {
-	kr_log(KR_LOG_ERROR, "window", "pass %llu of kernel %s (dispatch %llu, queue %llu) has not finished after %u s%s",
-	       (unsigned long long)pass, w->proxy->kernel != NULL ? w->proxy->kernel->name : "?",
+	uint64_t limit = drain_time_ns();
+	bool others = atomic_load(&w->agent->waiting) != 0;
+
+	if (waited <= limit && !(others && waited > limit / 6))
+		return false;
+	kr_log(KR_LOG_WARN, "window",
+	       "pass %llu of kernel %s (dispatch %llu, queue %llu) has not finished after %.1f s%s: it is left to "
+	       "itself, and the dispatch is not replayed further",
+	       (unsigned long long)pass, kernel_name(w->proxy),
 	       (unsigned long long)w->proxy->replay.dispatch.info.dispatch_id, (unsigned long long)w->proxy->id,
-	       (fatal ? 2 : 1) * kr_options_get()->drain_timeout_s,
-	       fatal ? ": ending the process, which would otherwise hang" : "; still waiting for its completion signal");
+	       (double)waited / 1e9, others ? " while others wait for the agent" : "");
+	return true;
 }
 
 static kreplay_decline_t
@@ -158,9 +191,11 @@ run_pass(void *data, uint64_t pass, struct kr_pass_times *times)
 	struct kr_proxy *p = w->proxy;
 	union kr_packet packet = p->packet;
 	hsa_amd_profiling_dispatch_time_t time = {0};
+	struct kr_wait wait = {0};
 	uint64_t began = kr_now_ns();
 	hsa_signal_value_t value;
-	bool stuck = false;
+
+	*times = (struct kr_pass_times){0};
 
 	packet.head = (packet.head & 0xffff0000u) | kr_packet_header(HSA_PACKET_TYPE_KERNEL_DISPATCH, true);
 	packet.dispatch.completion_signal = p->pass_signal;
@@ -168,18 +203,13 @@ run_pass(void *data, uint64_t pass, struct kr_pass_times *times)
 	kr_proxy_submit(p, &packet);
 	while ((value = kr_next.hsa_signal_wait_scacquire(p->pass_signal, HSA_SIGNAL_CONDITION_LT, 1, SLICE_NS,
 							  HSA_WAIT_STATE_BLOCKED)) >= 1) {
-		uint64_t waited = kr_now_ns() - began;
-
-		if (!stuck && waited > drain_time_ns()) {
-			stuck = true;
-			say_stuck(w, pass, false);
-		}
-		if (waited > 2 * drain_time_ns()) {
-			say_stuck(w, pass, true);
-			abort();
+		kr_wait_longer(&wait, p, "for a pass to finish");
+		if (is_stuck(w, pass, kr_now_ns() - began)) {
+			w->given_up = true;
+			kr_snapshot_close(w->snapshot); /* what it holds is being written */
+			return KREPLAY_DECLINE_STUCK_PASS;
 		}
 	}
-	*times = (struct kr_pass_times){0};
 	if (value < 0 || p->failed) {
 		w->failed = true;
 		return KREPLAY_DECLINE_PASS_FAILED;
@@ -189,14 +219,14 @@ run_pass(void *data, uint64_t pass, struct kr_pass_times *times)
 	kr_next.hsa_amd_profiling_get_dispatch_time(w->agent->handle, p->pass_signal, &time);
 	times->start_ns = time.start;
 	times->end_ns = time.end;
-	return stuck ? KREPLAY_DECLINE_STUCK_PASS : KREPLAY_DECLINE_NONE;
+	return KREPLAY_DECLINE_NONE;
 }
 
 static void
 restore(void *data, kreplay_phase_stats_t *stats)
 {
 	struct window *w = data;
-	const char *name = w->proxy->kernel != NULL ? w->proxy->kernel->name : "?";
+	const char *name = kernel_name(w->proxy);
 
 	/* What a callback dispatched may still be writing. */
 	if (w->agent->reentered != w->reentered_at) {
@@ -243,7 +273,14 @@ complete(const struct window *w)
 	hsa_signal_t signal = w->proxy->packet.dispatch.completion_signal;
 
 	/* A queue in error completes nothing. */
-	if (signal.handle == 0 || w->failed)
+	if (w->failed)
+		return;
+	if (w->given_up) {
+		while (!kr_completer_adopt(w->proxy, &w->proxy->pass_signal, signal))
+			sched_yield(); /* no memory: somebody must free some, there is no other way */
+		return;
+	}
+	if (signal.handle == 0)
 		return;
 	kr_signal_amd(signal)->start_ts = w->start_ts;
 	kr_signal_amd(signal)->end_ts = w->end_ts;
@@ -255,10 +292,12 @@ not_at_rest(struct kr_proxy *p, uint64_t give_up)
 {
 	if (!atomic_load(&p->dying) && !p->failed && kr_now_ns() < give_up)
 		return KR_WINDOW_LATER;
-	if (!p->dying && !p->failed)
-		kr_log_once("drain", KR_LOG_WARN, "window",
-			    "the agent did not come to rest within %u s: kernel %s runs once",
-			    kr_options_get()->drain_timeout_s, p->kernel != NULL ? p->kernel->name : "?");
+	if (!p->dying && !p->failed) {
+		if (kr_log_once("drain", KR_LOG_WARN, "window",
+				"the agent did not come to rest within %u s: kernel %s runs once",
+				kr_options_get()->drain_timeout_s, kernel_name(p)))
+			kr_diagnose_agent(p->agent);
+	}
 	kr_replay_decline(&p->replay, p->dying || p->failed ? KREPLAY_DECLINE_SHUTTING_DOWN
 							    : KREPLAY_DECLINE_DRAIN_TIMEOUT);
 	return KR_WINDOW_DECLINED;
@@ -278,7 +317,7 @@ kr_window_run(struct kr_proxy *p, uint64_t deadline)
 		deadline = give_up;
 
 	/* Predecessors first, without the lock: they may need others to run. */
-	if (!drain(p, false, deadline) || !kr_agent_write_lock(p->agent, deadline))
+	if (!drain(p, p, deadline) || !kr_agent_write_lock(p->agent, deadline))
 		return not_at_rest(p, give_up);
 	p->agent->reentered = 0;
 	if (!drain_siblings(&w, deadline)) {
@@ -293,8 +332,9 @@ kr_window_run(struct kr_proxy *p, uint64_t deadline)
 		return KR_WINDOW_DECLINED;
 	}
 	kr_replay_end(&p->replay);
+	kr_diagnose_window(&p->replay);
 	kr_snapshot_close(w.snapshot);
-	if (w.agent->reentered == w.reentered_at && !w.failed)
+	if (w.agent->reentered == w.reentered_at && !w.failed && !w.given_up)
 		kr_proxy_set_idle(p);
 	complete(&w);
 	kr_agent_write_unlock(p->agent);

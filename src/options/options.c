@@ -14,6 +14,9 @@
 #define DEFAULT_PASSES 3
 #define DEFAULT_DRAIN_TIMEOUT_S 60
 #define DEFAULT_BUDGET_PERCENT 80
+#define DEFAULT_CHUNK_BYTES 65536
+#define SMALLEST_CHUNK_BYTES 4096
+#define LARGEST_CHUNK_BYTES (16 << 20)
 #define DEFAULT_LOG_LEVEL 1
 #define LONGEST_DRAIN_TIMEOUT_S 86400
 
@@ -41,6 +44,7 @@ void kr_options_init(struct kr_options *options)
 		.passes = DEFAULT_PASSES,
 		.drain_timeout_s = DEFAULT_DRAIN_TIMEOUT_S,
 		.budget = { .percent = DEFAULT_BUDGET_PERCENT },
+		.chunk_bytes = DEFAULT_CHUNK_BYTES,
 		.log_level = DEFAULT_LOG_LEVEL,
 	};
 }
@@ -65,6 +69,17 @@ void kr_options_finish(struct kr_options *options)
 	*options = (struct kr_options){ 0 };
 }
 
+/* NULL, or the character after a '%' that means nothing in the name of a report (see report/names.h). */
+static const char *bad_pattern(const char *pattern)
+{
+	for (; (pattern = strchr(pattern, '%')); pattern++) {
+		pattern++;
+		if (*pattern == '\0' || !strchr("phrn%", *pattern))
+			return pattern;
+	}
+	return NULL;
+}
+
 static bool no_memory(char *error, size_t error_size)
 {
 	snprintf(error, error_size, "no memory for the value");
@@ -83,27 +98,92 @@ static bool set_text(char **field, const char *value, char *error, size_t error_
 }
 
 /* Absolute at once: the program may have changed its directory by the time that the file is
- * written. */
-static bool set_output(struct kr_options *options, const char *value, char *error,
-		       size_t error_size)
+ * written. NULL: `error` is filled. */
+static char *absolute(const char *value, char *error, size_t error_size)
 {
+	const char *bad = bad_pattern(value);
 	char *directory, *joined;
 	bool done;
 
+	if (bad) {
+		snprintf(error, error_size, "'%s': %%%c stands for nothing (%%p, %%h, %%r, %%n and %%%% do)", value,
+			 *bad ? *bad : ' ');
+		return NULL;
+	}
 	if (value[0] == '/')
-		return set_text(&options->output, value, error, error_size);
+		return strdup(value);
 	directory = getcwd(NULL, 0);
 	if (!directory) {
 		snprintf(error, error_size, "'%s': the working directory is not known: %s", value,
 			 strerror(errno));
-		return false;
+		return NULL;
 	}
 	done = asprintf(&joined, "%s/%s", directory, value) >= 0;
 	free(directory);
 	if (!done)
-		return no_memory(error, error_size);
+		no_memory(error, error_size);
+	return done ? joined : NULL;
+}
+
+static bool set_outputs(struct kr_options *options, const char *value, char *error, size_t error_size)
+{
+	char *copy = strdup(value), *state = NULL, *all = NULL;
+	bool done = copy != NULL;
+
+	for (char *line = copy ? strtok_r(copy, "\n", &state) : NULL; line && done;
+	     line = strtok_r(NULL, "\n", &state)) {
+		char *one = absolute(line, error, error_size), *longer = NULL;
+
+		done = one && asprintf(&longer, "%s%s%s", all ? all : "", all ? "\n" : "", one) >= 0;
+		free(one);
+		if (done) {
+			free(all);
+			all = longer;
+		}
+	}
+	free(copy);
+	if (!done || !all) {
+		if (done)
+			snprintf(error, error_size, "an empty value");
+		free(all);
+		return false;
+	}
 	free(options->output);
-	options->output = joined;
+	options->output = all;
+	return true;
+}
+
+/* "cv=0.5%" */
+static bool set_until(struct kr_options *options, const char *value, char *error, size_t error_size)
+{
+	const char *at = strncmp(value, "cv=", 3) == 0 ? value + 3 : "";
+	uint64_t whole = 0, fraction = 0, scale = 10000;
+	bool digits = false;
+
+	for (; *at >= '0' && *at <= '9' && whole < 1000; at++, digits = true)
+		whole = 10 * whole + (uint64_t)(*at - '0');
+	if (*at == '.') {
+		for (at++; *at >= '0' && *at <= '9'; at++, digits = true) {
+			scale /= 10;
+			fraction += (uint64_t)(*at - '0') * scale;
+		}
+	}
+	if (!digits || strcmp(at, "%") != 0 || whole > 100 || 10000 * whole + fraction == 0) {
+		snprintf(error, error_size, "'%s' is not cv=PERCENT, such as cv=1%% (at most 100%%)", value);
+		return false;
+	}
+	options->until_cv_millionths = (unsigned)(10000 * whole + fraction);
+	return true;
+}
+
+static bool set_check(struct kr_options *options, const char *value, char *error, size_t error_size)
+{
+	if (strcmp(value, "fail") != 0 && strcmp(value, "1") != 0 && strcmp(value, "0") != 0 && value[0]) {
+		snprintf(error, error_size, "'%s' is not \"fail\"", value);
+		return false;
+	}
+	options->check = value[0] != '0';
+	options->check_fail = value[0] == 'f';
 	return true;
 }
 
@@ -225,6 +305,48 @@ static bool set_door(struct kr_options *options, const char *value, char *error,
 	return true;
 }
 
+static bool set_snapshot(struct kr_options *options, const char *value, char *error,
+			 size_t error_size)
+{
+	static const char *const modes[] = { "auto", "device", "host", "full", NULL };
+	int mode = find_word(modes, value);
+
+	if (mode < 0) {
+		snprintf(error, error_size,
+			 "'%s' is no place for snapshots (auto, device, host or full)", value);
+		return false;
+	}
+	options->snapshot_mode = (enum kr_snapshot_mode)mode;
+	return true;
+}
+
+static bool set_chunk(struct kr_options *options, const char *value, char *error, size_t error_size)
+{
+	uint64_t bytes;
+
+	if (!kr_parse_size(value, &bytes) || bytes < SMALLEST_CHUNK_BYTES ||
+	    bytes > LARGEST_CHUNK_BYTES || (bytes & (bytes - 1)) != 0) {
+		snprintf(error, error_size, "'%s' is not a power of two from 4K to 16M", value);
+		return false;
+	}
+	options->chunk_bytes = bytes;
+	return true;
+}
+
+static bool set_extent(struct kr_options *options, const char *value, char *error,
+		       size_t error_size)
+{
+	static const char *const extents[] = { "all", "kernargs", NULL };
+	int extent = find_word(extents, value);
+
+	if (extent < 0) {
+		snprintf(error, error_size, "'%s' is no scope (all or kernargs)", value);
+		return false;
+	}
+	options->scope_kernargs = extent == 1;
+	return true;
+}
+
 static bool set_level(struct kr_options *options, const char *value, char *error, size_t error_size)
 {
 	static const char *const levels[] = { "error", "warn", "info", "debug", NULL };
@@ -239,21 +361,20 @@ static bool set_level(struct kr_options *options, const char *value, char *error
 	return true;
 }
 
-static bool set_switch(struct kr_options *options, const char *value, char *error,
-		       size_t error_size)
+static bool set_switch(bool *field, const char *value, char *error, size_t error_size)
 {
 	if (strcmp(value, "0") != 0 && strcmp(value, "1") != 0) {
 		snprintf(error, error_size, "'%s' is neither 0 nor 1", value);
 		return false;
 	}
-	options->test_no_restore = value[0] == '1';
+	*field = value[0] == '1';
 	return true;
 }
 
 bool kr_option_set(struct kr_options *options, enum kr_option_id id, const char *value, char *error,
 		   size_t error_size)
 {
-	if (value[0] == '\0' && kr_option_table[id].type != KR_TYPE_SPEC) {
+	if (value[0] == '\0' && kr_option_table[id].type != KR_TYPE_SPEC && kr_option_table[id].type != KR_TYPE_CHECK) {
 		snprintf(error, error_size, "an empty value");
 		return false;
 	}
@@ -267,7 +388,13 @@ bool kr_option_set(struct kr_options *options, enum kr_option_id id, const char 
 	case KR_OPTION_TOOL:
 		return set_text(&options->tool, value, error, error_size);
 	case KR_OPTION_OUTPUT:
-		return set_output(options, value, error, error_size);
+		return set_outputs(options, value, error, error_size);
+	case KR_OPTION_UNTIL:
+		return set_until(options, value, error, error_size);
+	case KR_OPTION_CHECK:
+		return set_check(options, value, error, error_size);
+	case KR_OPTION_WRITES:
+		return set_switch(&options->writes, value, error, error_size);
 	case KR_OPTION_DOOR:
 		return set_door(options, value, error, error_size);
 	case KR_OPTION_SOFTGPU:
@@ -282,12 +409,20 @@ bool kr_option_set(struct kr_options *options, enum kr_option_id id, const char 
 			 "'%s' is neither a size such as 512M nor a percentage such as 80%%",
 			 value);
 		return false;
+	case KR_OPTION_SNAPSHOT:
+		return set_snapshot(options, value, error, error_size);
+	case KR_OPTION_CHUNK:
+		return set_chunk(options, value, error, error_size);
+	case KR_OPTION_SCOPE:
+		return set_extent(options, value, error, error_size);
+	case KR_OPTION_VERIFY_SCOPE:
+		return set_switch(&options->verify_scope, value, error, error_size);
 	case KR_OPTION_LOG:
 		return set_level(options, value, error, error_size);
 	case KR_OPTION_JOURNAL:
 		return set_text(&options->journal, value, error, error_size);
 	case KR_OPTION_TEST_NO_RESTORE:
-		return set_switch(options, value, error, error_size);
+		return set_switch(&options->test_no_restore, value, error, error_size);
 	case KR_OPTION_COUNT:
 		break;
 	}

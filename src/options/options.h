@@ -22,12 +22,18 @@ enum kr_option_type {
 	KR_TYPE_PATTERNS, /* extended regular expressions, one a line */
 	KR_TYPE_RANGES,   /* see ranges.h */
 	KR_TYPE_PATHS,    /* separated by colons */
+	KR_TYPE_FILES,    /* names of reports, one a line */
 	KR_TYPE_PATH,
+	KR_TYPE_UNTIL, /* cv=PERCENT */
+	KR_TYPE_CHECK, /* nothing, or "fail"; in the environment 1 or "fail" */
 	KR_TYPE_DOOR,  /* preload or tools-lib */
 	KR_TYPE_SPEC,  /* free text, may be empty or left out */
 	KR_TYPE_LEVEL, /* error, warn, info, debug */
 	KR_TYPE_SECONDS,
 	KR_TYPE_BUDGET, /* bytes with a suffix, or a percentage */
+	KR_TYPE_SNAPSHOT, /* auto, device, host or full */
+	KR_TYPE_CHUNK,    /* bytes with a suffix, a power of two */
+	KR_TYPE_EXTENT,   /* all or kernargs */
 	KR_TYPE_SWITCH, /* 0 or 1 */
 };
 
@@ -56,6 +62,13 @@ extern const struct kr_option kr_option_table[];
 
 enum kr_door { KR_DOOR_PRELOAD, KR_DOOR_TOOLS_LIB };
 
+enum kr_snapshot_mode {
+	KR_SNAPSHOT_AUTO,
+	KR_SNAPSHOT_DEVICE,
+	KR_SNAPSHOT_HOST,
+	KR_SNAPSHOT_FULL
+};
+
 /* A share of what is available when percent is not 0, else a number of bytes. */
 struct kr_budget {
 	uint64_t bytes;
@@ -68,18 +81,26 @@ struct kr_options {
 	bool valid;  /* every value that is set could be understood */
 	uint64_t passes;
 	bool passes_set;
+	unsigned until_cv_millionths; /* 0: a fixed number of passes */
+	bool check;                   /* load the determinism tool */
+	bool check_fail;              /* and fail for what it finds */
+	bool writes;                  /* load the writes tool */
 	char **kernels; /* extended regular expressions, each of which compiles; none: every kernel
 			 */
 	size_t kernel_count;
 	struct kr_ranges dispatches;
 	char *tool;    /* colon-separated, or NULL */
-	char *output;  /* absolute, or NULL */
+	char *output;  /* absolute names, one a line; or NULL */
 	char *journal; /* the launcher's journal, or NULL: make one of our own */
 	enum kr_door door;
 	bool softgpu;
 	char *softgpu_spec; /* "" when asked for without one; NULL when not asked for */
 	unsigned drain_timeout_s;
 	struct kr_budget budget;
+	enum kr_snapshot_mode snapshot_mode;
+	uint64_t chunk_bytes;
+	bool scope_kernargs; /* save only what the kernel's arguments point into */
+	bool verify_scope;   /* and watch the rest */
 	int log_level; /* enum kr_level of core/log.h: 0 error, 1 warn, 2 info, 3 debug */
 	bool test_no_restore;
 };

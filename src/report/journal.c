@@ -22,12 +22,12 @@ static uint64_t journal_bytes(uint64_t executions, uint64_t windows)
 {
 	return sizeof(struct kr_journal_header) +
 	       KR_JOURNAL_KERNELS * sizeof(struct kr_journal_row) + KR_JOURNAL_NAMES +
-	       windows * sizeof(struct kr_journal_window_record) +
+	       windows * (sizeof(struct kr_journal_window_record) + KR_JOURNAL_NOTE_BYTES) +
 	       executions * sizeof(struct kr_journal_execution_record);
 }
 
-/* The view of a mapping. Everything is a multiple of 128 bytes, so every part is aligned as its
- * type asks. */
+/* The view of a mapping. Everything up to the executions is a multiple of 64 bytes, so every part is aligned as its type
+ * asks. */
 static struct kr_journal *make_view(void *base, uint64_t executions, uint64_t windows, int fd)
 {
 	struct kr_journal *journal = calloc(1, sizeof(*journal));
@@ -43,6 +43,9 @@ static struct kr_journal *make_view(void *base, uint64_t executions, uint64_t wi
 	at += KR_JOURNAL_NAMES;
 	journal->windows = (void *)at;
 	at += windows * sizeof(*journal->windows);
+	journal->notes = at;
+	journal->note_room = windows * KR_JOURNAL_NOTE_BYTES;
+	at += journal->note_room;
 	journal->executions = (void *)at;
 	journal->execution_room = executions;
 	journal->window_room = windows;
@@ -340,14 +343,10 @@ void kr_journal_execution(struct kr_journal *journal, uint32_t kernel, uint64_t 
 			  uint64_t pass, uint64_t total, uint64_t start_ns, uint64_t end_ns)
 {
 	struct kr_journal_execution_record *record;
-	uint64_t commit = (uint64_t)known_row(kernel) + 1;
+	uint64_t commit = (uint64_t)getpid() << KR_JOURNAL_PID_SHIFT | ((uint64_t)known_row(kernel) + 1);
 	uint64_t index = atomic_fetch_add_explicit(&journal->header->executions_used, 1,
 						   memory_order_relaxed);
 
-	/* which dispatch and which pass is not kept: the report sums up, and 16 bytes a record go
-	 * far */
-	(void)dispatch_id;
-	(void)pass;
 	if (index >= journal->execution_room)
 		return;
 	record = &journal->executions[index];
@@ -357,6 +356,9 @@ void kr_journal_execution(struct kr_journal *journal, uint32_t kernel, uint64_t 
 		commit |= KR_JOURNAL_NO_LENGTH;
 	else
 		record->ns = end_ns - start_ns;
+	record->start_ns = start_ns;
+	record->dispatch_id = dispatch_id;
+	record->pass = pass;
 	atomic_store_explicit(&record->commit, commit, memory_order_release);
 }
 
@@ -375,9 +377,122 @@ void kr_journal_window(struct kr_journal *journal, const struct kr_journal_windo
 	record->snapshot_bytes = window->snapshot_bytes;
 	record->restored_bytes = window->restored_bytes;
 	record->host_link_bytes = window->host_link_bytes;
+	record->dirty_bytes = window->dirty_bytes;
+	record->peak_host_bytes = window->peak_host_bytes;
+	record->peak_device_bytes = window->peak_device_bytes;
 	record->window_ns = window->window_ns;
+	record->opened_ns = window->opened_ns;
+	record->snapshot_ns = window->snapshot_ns;
+	record->restore_ns = window->restore_ns;
+	record->queue = window->queue;
+	record->pid = (uint32_t)getpid();
+	record->agent = window->agent;
+	record->tier = window->tier;
+	record->flags = window->flags;
+	memcpy(record->agent_name, window->agent_name, sizeof(record->agent_name));
 	memcpy(record->reason, window->reason, sizeof(record->reason));
 	atomic_store_explicit(&record->commit,
 			      (uint64_t)window->outcome << 32 | (known_row(window->kernel) + 1),
 			      memory_order_release);
+}
+
+static size_t length_of(const char *text)
+{
+	return text ? strnlen(text, KR_JOURNAL_LONGEST_NOTE) : 0;
+}
+
+/* Room for a note, NULL when there is none. */
+static struct kr_journal_note_record *claim_note(struct kr_journal *journal, uint64_t bytes)
+{
+	struct kr_journal_note_record *record;
+	uint64_t at = atomic_load(&journal->header->notes_used);
+
+	do {
+		if (at > journal->note_room || bytes > journal->note_room - at)
+			return NULL;
+	} while (!atomic_compare_exchange_weak(&journal->header->notes_used, &at, at + bytes));
+	record = (void *)(journal->notes + at);
+	atomic_store_explicit(&record->claim, KR_JOURNAL_NOTE_MAGIC << 32 | bytes, memory_order_release);
+	return record;
+}
+
+bool kr_journal_note(struct kr_journal *journal, const struct kr_journal_note *note)
+{
+	size_t topic = length_of(note->topic), text = length_of(note->text), data = length_of(note->data);
+	uint64_t bytes = (sizeof(struct kr_journal_note_record) + topic + text + data + 63) & ~UINT64_C(63);
+	struct kr_journal_note_record *record = NULL;
+	char *at;
+
+	if (topic <= UINT16_MAX && bytes <= KR_JOURNAL_LONGEST_NOTE)
+		record = claim_note(journal, bytes);
+	if (!record) {
+		atomic_fetch_add_explicit(&journal->header->notes_dropped, 1, memory_order_relaxed);
+		return false;
+	}
+	record->dispatch_id = note->dispatch_id;
+	record->pass = note->pass;
+	record->start_ns = note->start_ns;
+	record->end_ns = note->end_ns;
+	record->severity = (uint16_t)note->severity;
+	record->topic_bytes = (uint16_t)topic;
+	record->text_bytes = note->text ? (uint32_t)text + 1 : 0;
+	record->data_bytes = note->data ? (uint32_t)data + 1 : 0;
+	at = (char *)(record + 1);
+	if (topic)
+		at = mempcpy(at, note->topic, topic);
+	if (text)
+		at = mempcpy(at, note->text, text);
+	if (data)
+		memcpy(at, note->data, data);
+	atomic_store_explicit(&record->commit, (uint64_t)getpid() << 32 | (known_row(note->kernel) + 1),
+			      memory_order_release);
+	return true;
+}
+
+unsigned kr_journal_interrupt(struct kr_journal *journal, bool launcher)
+{
+	return (uint32_t)atomic_fetch_add_explicit(&journal->header->interrupts, launcher ? UINT64_C(1) << 32 : 1,
+						   memory_order_relaxed);
+}
+
+bool kr_journal_interrupted(const struct kr_journal *journal)
+{
+	return atomic_load_explicit(&journal->header->interrupts, memory_order_relaxed) != 0;
+}
+
+static void read_latest(const struct kr_journal *journal, struct kr_journal_progress *progress)
+{
+	const struct kr_journal_execution_record *record;
+	const struct kr_journal_row *row;
+	uint64_t used = progress->executions, commit;
+	size_t bytes;
+
+	if (used == 0)
+		return;
+	record = &journal->executions[(used < journal->execution_room ? used : journal->execution_room) - 1];
+	commit = atomic_load_explicit(&record->commit, memory_order_acquire);
+	if (!commit || (commit & UINT32_MAX) - 1 >= KR_JOURNAL_KERNELS)
+		return;
+	row = &journal->rows[(commit & UINT32_MAX) - 1];
+	if (row->name_at > KR_JOURNAL_NAMES || row->name_bytes > KR_JOURNAL_NAMES - row->name_at)
+		return;
+	bytes = row->name_bytes < sizeof(progress->kernel) ? row->name_bytes : sizeof(progress->kernel) - 1;
+	memcpy(progress->kernel, journal->names + row->name_at, bytes);
+	progress->kernel[bytes] = '\0';
+	progress->pass = record->pass;
+}
+
+void kr_journal_read_progress(const struct kr_journal *journal, struct kr_journal_progress *progress)
+{
+	progress->windows = atomic_load_explicit(&journal->header->windows_used, memory_order_relaxed);
+	progress->executions = atomic_load_explicit(&journal->header->executions_used, memory_order_relaxed);
+	for (; progress->next < progress->windows && progress->next < journal->window_room; progress->next++) {
+		const struct kr_journal_window_record *record = &journal->windows[progress->next];
+
+		/* comes to stand any moment now, and is read then */
+		if (!atomic_load_explicit(&record->commit, memory_order_acquire))
+			break;
+		progress->bytes += record->snapshot_bytes + record->restored_bytes;
+	}
+	read_latest(journal, progress);
 }

@@ -14,8 +14,9 @@
 #include <stdint.h>
 
 /* Capacities of a journal at its full size; a machine that cannot map it gets a smaller one. */
-#define KR_JOURNAL_EXECUTIONS (UINT64_C(1) << 25) /* 16 bytes each, 512 MiB when all are used */
-#define KR_JOURNAL_WINDOWS (UINT64_C(1) << 21)    /* 128 bytes each, 256 MiB when all are used */
+#define KR_JOURNAL_EXECUTIONS (UINT64_C(1) << 24) /* 40 bytes each, 640 MiB when all are used */
+#define KR_JOURNAL_WINDOWS (UINT64_C(1) << 21)    /* 192 bytes each, 384 MiB when all are used */
+#define KR_JOURNAL_NOTE_BYTES 128                 /* of notes for each window, 256 MiB in all */
 #define KR_JOURNAL_KERNELS 65536                  /* 128 bytes each, and 32 MiB of names */
 
 /* The row to which everything goes that found no row of its own (too many kernels). */
@@ -32,9 +33,42 @@ struct kr_journal_window {
 	uint64_t snapshot_bytes;
 	uint64_t restored_bytes;
 	uint64_t host_link_bytes;
+	uint64_t dirty_bytes;       /* that the snapshot had to take anew */
+	uint64_t peak_host_bytes;   /* most that snapshots of the process have held so far */
+	uint64_t peak_device_bytes;
 	uint64_t window_ns;
-	char reason[48]; /* of a decline; ends in NUL unless full */
+	/* where and when; 0 or "" when it is not known */
+	uint64_t opened_ns;   /* of the HSA system clock: when the window was asked for */
+	uint64_t snapshot_ns; /* lengths: of the snapshot, and of all restores */
+	uint64_t restore_ns;
+	uint64_t queue;
+	uint32_t agent;       /* its node */
+	uint32_t tier;        /* kreplay_tier_t */
+	uint32_t flags;       /* KREPLAY_FLAG_* */
+	char agent_name[24];  /* ends in NUL unless full */
+	char reason[48];      /* of a decline; ends in NUL unless full */
 };
+
+/*
+ * Something that a tool found out, of any size up to KR_JOURNAL_LONGEST_NOTE. With an end_ns it is a span of time, which
+ * `text` names; otherwise `text` is one or more lines for people, and `data` a JSON object for programs. Both may be NULL.
+ */
+struct kr_journal_note {
+	uint32_t kernel; /* KR_JOURNAL_OTHER: of none */
+	uint32_t severity; /* kreplay_report_severity_t, or KR_JOURNAL_PROCESS */
+	uint64_t dispatch_id; /* 0: of none */
+	uint64_t pass;        /* UINT64_MAX: of none */
+	uint64_t start_ns;
+	uint64_t end_ns;
+	const char *topic;
+	const char *text;
+	const char *data;
+};
+
+/* Not a tool's: says of the process that writes it what its program is (text) and its rank (pass). */
+#define KR_JOURNAL_PROCESS 2
+
+#define KR_JOURNAL_LONGEST_NOTE (UINT64_C(1) << 20)
 
 /*
  * path NULL: a journal of this process alone. Otherwise the launcher's, named by KREPLAY_JOURNAL.
@@ -75,5 +109,25 @@ void kr_journal_execution(struct kr_journal *journal, uint32_t kernel, uint64_t 
 
 /* One dispatch for which CONFIG EXIT was delivered. */
 void kr_journal_window(struct kr_journal *journal, const struct kr_journal_window *window);
+
+/* False: it is too long, or found the journal full; either is counted. */
+bool kr_journal_note(struct kr_journal *journal, const struct kr_journal_note *note);
+
+/* Nothing is to be replayed any more: set by whoever gets the first Ctrl-C, seen by every process of the run. Safe in a
+ * signal handler. Returns how often processes of the program had asked for it before; `launcher` is not counted. */
+unsigned kr_journal_interrupt(struct kr_journal *journal, bool launcher);
+bool kr_journal_interrupted(const struct kr_journal *journal);
+
+/* What there is now, cheaply: for a line that shows how far a run is. */
+struct kr_journal_progress {
+	uint64_t windows;
+	uint64_t executions;
+	uint64_t bytes;    /* that crossed memory for snapshots and restores, of the windows read so far */
+	uint64_t next;     /* window to read next; 0 at the first call */
+	char kernel[256];  /* of the latest execution, "" when there is none */
+	uint64_t pass;
+};
+
+void kr_journal_read_progress(const struct kr_journal *journal, struct kr_journal_progress *progress);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The JSON file: replaced whole or not at all. */
+/* Files: replaced whole or not at all. */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -71,7 +71,7 @@ static int open_temporary(const char *target, char name[PATH_MAX])
 	for (unsigned attempt = 0; attempt < TEMPORARY_ATTEMPTS; attempt++) {
 		int fd;
 
-		if (snprintf(name, PATH_MAX, "%.*s.kreplay-%d-%u.json", directory, target,
+		if (snprintf(name, PATH_MAX, "%.*s.kreplay-%d-%u.tmp", directory, target,
 			     (int)getpid(), attempt) >= PATH_MAX) {
 			errno = ENAMETOOLONG;
 			return -1;
@@ -137,6 +137,11 @@ static bool write_replacing(const char *path, const char *bytes, size_t count)
 	return done;
 }
 
+bool kr_report_write_file(const char *path, const char *bytes, size_t count)
+{
+	return is_special(path) ? write_special(path, bytes, count) : write_replacing(path, bytes, count);
+}
+
 bool kr_report_write_json(const struct kr_report *report, const char *path)
 {
 	size_t count;
@@ -148,8 +153,7 @@ bool kr_report_write_json(const struct kr_report *report, const char *path)
 		errno = ENOMEM;
 		return false;
 	}
-	done = is_special(path) ? write_special(path, json, count)
-				: write_replacing(path, json, count);
+	done = kr_report_write_file(path, json, count);
 	saved = errno;
 	free(json);
 	errno = saved;

@@ -5,68 +5,20 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "layout.h"
-
-#define OUTCOME_ONCE 1
-#define OUTCOME_REPLAYED 2
-#define OUTCOME_DECLINED 3
-#define OTHER_NAME "(kernels for which the journal had no room)"
-
-/* What the building needs beside the report itself. */
-struct build {
-	struct kr_journal *journal;
-	struct kr_report *report;
-	uint32_t *kernel_of_row; /* index into the report's kernels; UINT32_MAX: none */
-	uint64_t executions;     /* records to read */
-	uint64_t windows;
-	uint64_t *lengths; /* of all kernels, one kernel's after another's */
-	uint64_t *length_at;
-	uint64_t *passes_seen; /* a kernel's executions that were passes of a replay */
-};
-
-static char *copy_bytes(const char *bytes, size_t count)
+void *kr_report_append(void **array, size_t *count, size_t size)
 {
-	char *copy = malloc(count + 1);
+	/* room is the next power of two, and so follows from the count */
+	if ((*count & (*count - 1)) == 0) {
+		void *grown = realloc(*array, (*count ? 2 * *count : 1) * size);
 
-	if (copy) {
-		memcpy(copy, bytes, count);
-		copy[count] = '\0';
+		if (!grown)
+			return NULL;
+		*array = grown;
 	}
-	return copy;
+	return memset((char *)*array + (*count)++ * size, 0, size);
 }
 
-static bool has_names(const struct kr_journal_row *row)
-{
-	/* a wild store of the program must not lead us out of the mapping */
-	return row->name_at <= KR_JOURNAL_NAMES &&
-	       row->name_bytes <= KR_JOURNAL_NAMES - row->name_at &&
-	       row->mangled_at <= KR_JOURNAL_NAMES &&
-	       row->mangled_bytes <= KR_JOURNAL_NAMES - row->mangled_at;
-}
-
-/* Gives the row's kernel a place in the report, the one of the same names when another process had
- * it too. */
-static bool add_row(struct build *build, uint32_t index)
-{
-	const struct kr_journal_row *row = &build->journal->rows[index];
-	struct kr_report *report = build->report;
-	struct kr_report_kernel *kernel = &report->kernels[report->kernel_count];
-	bool named = index != KR_JOURNAL_OTHER && has_names(row);
-	char *name, *mangled;
-
-	name = named ? copy_bytes(build->journal->names + row->name_at, row->name_bytes)
-		     : strdup(OTHER_NAME);
-	mangled = named ? copy_bytes(build->journal->names + row->mangled_at, row->mangled_bytes)
-			: strdup("");
-	if (!name || !mangled) {
-		free(name);
-		free(mangled);
-		return false;
-	}
-	*kernel = (struct kr_report_kernel){ .name = name, .mangled = mangled };
-	build->kernel_of_row[index] = (uint32_t)report->kernel_count++;
-	return true;
-}
+/* --- kernels of the same names become one --- */
 
 static int compare_names(const struct kr_report_kernel *a, const struct kr_report_kernel *b)
 {
@@ -82,86 +34,74 @@ static int compare_kernel_names(const void *left, const void *right, void *conte
 	return compare_names(&kernels[*(const uint32_t *)left], &kernels[*(const uint32_t *)right]);
 }
 
-/* Several processes of a run may have a row each for the same kernel: makes them one. */
-static bool merge_kernels(struct build *build)
+static void free_kernel(struct kr_report_kernel *kernel)
 {
-	struct kr_report *report = build->report;
+	free(kernel->name);
+	free(kernel->mangled);
+	free(kernel->declined.items);
+}
+
+/* Gives every record its kernel's new index. */
+static void move_records(struct kr_report *report, const uint32_t *moved)
+{
+	for (size_t i = 0; i < report->execution_count; i++)
+		report->executions[i].kernel = moved[report->executions[i].kernel];
+	for (size_t i = 0; i < report->window_count; i++)
+		report->windows[i].kernel = moved[report->windows[i].kernel];
+	for (size_t i = 0; i < report->note_count; i++) {
+		if (report->notes[i].kernel != KR_REPORT_NONE)
+			report->notes[i].kernel = moved[report->notes[i].kernel];
+	}
+}
+
+/* Several processes of a run may have a row each for the same kernel: makes them one. */
+static bool unite_kernels(struct kr_report *report)
+{
 	size_t count = report->kernel_count, kept = 0;
 	uint32_t *order = calloc(count + 1, sizeof(*order));
 	uint32_t *moved = calloc(count + 1, sizeof(*moved));
-	struct kr_report_kernel *merged = calloc(count + 1, sizeof(*merged));
+	struct kr_report_kernel *united = NULL, *place;
+	bool done = order && moved;
 
-	if (!order || !moved || !merged) {
-		free(order);
-		free(moved);
-		free(merged);
-		return false;
-	}
-	for (size_t i = 0; i < count; i++)
+	for (size_t i = 0; done && i < count; i++)
 		order[i] = (uint32_t)i;
-	qsort_r(order, count, sizeof(*order), compare_kernel_names, report->kernels);
-	for (size_t i = 0; i < count; i++) {
+	if (done)
+		qsort_r(order, count, sizeof(*order), compare_kernel_names, report->kernels);
+	for (size_t i = 0; done && i < count; i++) {
 		struct kr_report_kernel *kernel = &report->kernels[order[i]];
 
-		if (kept > 0 && compare_names(&merged[kept - 1], kernel) == 0) {
-			free(kernel->name);
-			free(kernel->mangled);
+		if (kept > 0 && compare_names(&united[kept - 1], kernel) == 0) {
+			united[kept - 1].dispatches += kernel->dispatches;
 		} else {
-			merged[kept++] = *kernel;
+			place = kr_report_append((void **)&united, &kept, sizeof(*united));
+			done = place != NULL;
+			if (done) {
+				place->name = kernel->name;
+				place->mangled = kernel->mangled;
+				place->dispatches = kernel->dispatches;
+				kernel->name = kernel->mangled = NULL;
+			}
 		}
 		moved[order[i]] = (uint32_t)(kept - 1);
 	}
-	for (uint32_t i = 0; i < KR_JOURNAL_KERNELS; i++) {
-		if (build->kernel_of_row[i] != UINT32_MAX)
-			build->kernel_of_row[i] = moved[build->kernel_of_row[i]];
+	if (done) {
+		for (size_t i = 0; i < count; i++)
+			free_kernel(&report->kernels[i]);
+		free(report->kernels);
+		report->kernels = united;
+		report->kernel_count = kept;
+		move_records(report, moved);
+	} else {
+		for (size_t i = 0; i < kept; i++)
+			free_kernel(&united[i]);
+		free(united);
 	}
-	free(report->kernels);
-	report->kernels = merged;
-	report->kernel_count = kept;
 	free(order);
 	free(moved);
-	return true;
+	return done;
 }
 
-static bool row_in_use(const struct kr_journal *journal, uint32_t index)
-{
-	return index == KR_JOURNAL_OTHER ||
-	       KR_JOURNAL_READY(
-		       atomic_load_explicit(&journal->rows[index].claim, memory_order_acquire));
-}
-
-static bool find_kernels(struct build *build)
-{
-	uint32_t used = 0;
-
-	build->kernel_of_row = malloc(KR_JOURNAL_KERNELS * sizeof(*build->kernel_of_row));
-	if (!build->kernel_of_row)
-		return false;
-	for (uint32_t i = 0; i < KR_JOURNAL_KERNELS; i++) {
-		build->kernel_of_row[i] = UINT32_MAX;
-		used += row_in_use(build->journal, i);
-	}
-	build->report->kernels = calloc(used, sizeof(*build->report->kernels));
-	if (!build->report->kernels)
-		return false;
-	for (uint32_t i = 0; i < KR_JOURNAL_KERNELS; i++) {
-		/* those that came to stand since the count are the next report's */
-		if (build->report->kernel_count < used && row_in_use(build->journal, i) &&
-		    !add_row(build, i))
-			return false;
-	}
-	return merge_kernels(build);
-}
-
-/* The kernel of a commit word, NULL when the word names none. */
-static struct kr_report_kernel *kernel_of(const struct build *build, uint64_t commit)
-{
-	uint64_t row = (commit & UINT32_MAX) - 1;
-
-	if (row >= KR_JOURNAL_KERNELS || build->kernel_of_row[row] == UINT32_MAX)
-		return NULL;
-	return &build->report->kernels[build->kernel_of_row[row]];
-}
+/* --- windows --- */
 
 static bool count_decline(struct kr_report_declines *declines, const char *reason, uint64_t count)
 {
@@ -187,160 +127,35 @@ static bool count_decline(struct kr_report_declines *declines, const char *reaso
 	return true;
 }
 
-static bool sum_window(struct build *build, const struct kr_journal_window_record *record,
-		       uint64_t commit)
+static bool sum_window(struct kr_report *report, const struct kr_report_window *window)
 {
-	struct kr_report *report = build->report;
-	struct kr_report_kernel *kernel = kernel_of(build, commit);
-	char reason[sizeof(record->reason) + 1] = "";
+	struct kr_report_kernel *kernel = &report->kernels[window->kernel];
 
-	if (!kernel) {
-		report->torn++;
-		return true;
-	}
-	report->regions += record->regions;
-	report->snapshot_bytes += record->snapshot_bytes;
-	report->restored_bytes += record->restored_bytes;
-	report->host_link_bytes += record->host_link_bytes;
-	report->window_ns += record->window_ns;
-	switch (commit >> 32) {
-	case OUTCOME_ONCE:
+	report->regions += window->regions;
+	report->snapshot_bytes += window->snapshot_bytes;
+	report->restored_bytes += window->restored_bytes;
+	report->host_link_bytes += window->host_link_bytes;
+	report->dirty_bytes += window->dirty_bytes;
+	if (window->peak_host_bytes > report->peak_host_bytes)
+		report->peak_host_bytes = window->peak_host_bytes;
+	if (window->peak_device_bytes > report->peak_device_bytes)
+		report->peak_device_bytes = window->peak_device_bytes;
+	report->window_ns += window->window_ns;
+	switch (window->outcome) {
+	case KR_REPORT_ONCE:
 		kernel->once++;
 		return true;
-	case OUTCOME_REPLAYED:
+	case KR_REPORT_REPLAYED:
 		kernel->replayed++;
-		kernel->passes += record->passes;
+		kernel->passes += window->passes;
 		return true;
-	case OUTCOME_DECLINED:
-		memcpy(reason, record->reason, sizeof(record->reason));
-		kernel->passes += record->passes;
-		return count_decline(&kernel->declined, reason[0] ? reason : "unknown", 1);
 	default:
-		report->torn++;
-		return true;
+		kernel->passes += window->passes;
+		return count_decline(&kernel->declined, window->reason[0] ? window->reason : "unknown", 1);
 	}
 }
 
-static bool sum_windows(struct build *build)
-{
-	for (uint64_t i = 0; i < build->windows; i++) {
-		const struct kr_journal_window_record *record = &build->journal->windows[i];
-		uint64_t commit = atomic_load_explicit(&record->commit, memory_order_acquire);
-
-		if (commit == 0)
-			build->report->torn++;
-		else if (!sum_window(build, record, commit))
-			return false;
-	}
-	return true;
-}
-
-static bool has_length(uint64_t commit)
-{
-	return (commit & KR_JOURNAL_NO_LENGTH) == 0;
-}
-
-static void count_executions(struct build *build)
-{
-	for (uint64_t i = 0; i < build->executions; i++) {
-		uint64_t commit = atomic_load_explicit(&build->journal->executions[i].commit,
-						       memory_order_acquire);
-		struct kr_report_kernel *kernel = commit ? kernel_of(build, commit) : NULL;
-
-		if (!kernel) {
-			build->report->torn++;
-			continue;
-		}
-		if (commit & KR_JOURNAL_IS_PASS)
-			build->passes_seen[kernel - build->report->kernels]++;
-		if (has_length(commit))
-			kernel->executions++;
-	}
-}
-
-/* Sorts the lengths by kernel. Records that were finished since the count have no place and are the
- * next report's. */
-static bool gather_lengths(struct build *build)
-{
-	struct kr_report *report = build->report;
-	uint64_t total = 0, *next = calloc(report->kernel_count + 1, sizeof(*next));
-
-	build->length_at = calloc(report->kernel_count + 1, sizeof(*build->length_at));
-	if (!next || !build->length_at) {
-		free(next);
-		return false;
-	}
-	for (size_t i = 0; i < report->kernel_count; i++) {
-		next[i] = build->length_at[i] = total;
-		total += report->kernels[i].executions;
-	}
-	build->length_at[report->kernel_count] = total;
-	build->lengths = malloc((total + 1) * sizeof(*build->lengths));
-	if (!build->lengths) {
-		free(next);
-		return false;
-	}
-	for (uint64_t i = 0; i < build->executions; i++) {
-		const struct kr_journal_execution_record *record = &build->journal->executions[i];
-		uint64_t commit = atomic_load_explicit(&record->commit, memory_order_acquire);
-		struct kr_report_kernel *kernel = commit ? kernel_of(build, commit) : NULL;
-		size_t index = kernel ? (size_t)(kernel - report->kernels) : 0;
-
-		if (kernel && has_length(commit) && next[index] < build->length_at[index + 1])
-			build->lengths[next[index]++] = record->ns;
-	}
-	free(next);
-	return true;
-}
-
-static void swap(uint64_t *a, uint64_t *b)
-{
-	uint64_t kept = *a;
-
-	*a = *b;
-	*b = kept;
-}
-
-/* The value that would stand at `rank` were the values sorted; reorders them so that no smaller one
- * stands behind it. */
-static uint64_t select_rank(uint64_t *values, size_t count, size_t rank)
-{
-	size_t low = 0, high = count - 1;
-
-	while (low < high) {
-		uint64_t pivot = values[low + (high - low) / 2];
-		size_t below = low, at = low, above = high;
-
-		/* the smaller ones first, then those equal to the pivot, then the larger ones */
-		while (at <= above) {
-			if (values[at] < pivot)
-				swap(&values[below++], &values[at++]);
-			else if (values[at] > pivot)
-				swap(&values[at], &values[above--]);
-			else
-				at++;
-		}
-		if (rank < below)
-			high = below - 1;
-		else if (rank > above)
-			low = above + 1;
-		else
-			break;
-	}
-	return values[rank];
-}
-
-static uint64_t twice_median(uint64_t *values, size_t count)
-{
-	uint64_t lower = select_rank(values, count, (count - 1) / 2), upper;
-
-	if (count % 2 == 1)
-		return 2 * lower;
-	upper = values[count / 2];
-	for (size_t i = count / 2; i < count; i++)
-		upper = values[i] < upper ? values[i] : upper;
-	return lower + upper;
-}
+/* --- times --- */
 
 /* Without libm, which the library does not link. */
 static double square_root(double value)
@@ -350,6 +165,36 @@ static double square_root(double value)
 	return _mm_cvtsd_f64(_mm_sqrt_sd(packed, packed));
 }
 
+static int compare_lengths(const void *left, const void *right)
+{
+	uint64_t a = *(const uint64_t *)left, b = *(const uint64_t *)right;
+
+	return a < b ? -1 : a > b;
+}
+
+/* The value at `quarter` quarters of the sorted ones, between two of them where it falls there. */
+static double quartile(const uint64_t *values, size_t count, unsigned quarter)
+{
+	size_t at = (count - 1) * quarter / 4, rest = (count - 1) * quarter % 4;
+	double low = (double)values[at];
+
+	return rest ? low + ((double)values[at + 1] - low) * (double)rest / 4 : low;
+}
+
+static void find_outliers(struct kr_report_kernel *kernel, const uint64_t *values, size_t count)
+{
+	double reach = 1.5 * (kernel->q3_ns - kernel->q1_ns);
+
+	if (count < KR_REPORT_FENCED)
+		return;
+	kernel->low_fence_ns = kernel->q1_ns > reach ? kernel->q1_ns - reach : 0;
+	kernel->high_fence_ns = kernel->q3_ns + reach;
+	for (size_t i = 0; i < count; i++)
+		kernel->outliers += (double)values[i] < kernel->low_fence_ns ||
+				    (double)values[i] > kernel->high_fence_ns;
+}
+
+/* `values` are the kernel's, and are sorted here. */
 static void sum_lengths(struct kr_report_kernel *kernel, uint64_t *values)
 {
 	size_t count = kernel->executions;
@@ -357,12 +202,11 @@ static void sum_lengths(struct kr_report_kernel *kernel, uint64_t *values)
 
 	if (count == 0)
 		return;
-	kernel->min_ns = UINT64_MAX;
-	for (size_t i = 0; i < count; i++) {
-		kernel->min_ns = values[i] < kernel->min_ns ? values[i] : kernel->min_ns;
-		kernel->max_ns = values[i] > kernel->max_ns ? values[i] : kernel->max_ns;
+	qsort(values, count, sizeof(*values), compare_lengths);
+	kernel->min_ns = values[0];
+	kernel->max_ns = values[count - 1];
+	for (size_t i = 0; i < count; i++)
 		kernel->sum_ns += (double)values[i];
-	}
 	kernel->mean_ns = kernel->sum_ns / (double)count;
 	for (size_t i = 0; i < count; i++) {
 		double distance = (double)values[i] - kernel->mean_ns;
@@ -371,8 +215,121 @@ static void sum_lengths(struct kr_report_kernel *kernel, uint64_t *values)
 	}
 	if (count > 1)
 		kernel->stddev_ns = square_root(squares / (double)(count - 1));
-	kernel->median2_ns = twice_median(values, count);
+	kernel->median2_ns = values[(count - 1) / 2] + values[count / 2];
+	kernel->q1_ns = quartile(values, count, 1);
+	kernel->q3_ns = quartile(values, count, 3);
+	find_outliers(kernel, values, count);
 }
+
+/* The lengths of some executions, one kernel's after another's. */
+struct lengths {
+	uint64_t *values;
+	uint64_t *at; /* where each kernel's begin; one more at the end */
+};
+
+static void free_lengths(struct lengths *lengths)
+{
+	free(lengths->values);
+	free(lengths->at);
+}
+
+static bool is_later(const struct kr_report_execution *execution)
+{
+	return execution->is_pass && execution->pass > 0;
+}
+
+static bool gather(const struct kr_report *report, bool later_only, struct lengths *out)
+{
+	uint64_t total = 0, *next = calloc(report->kernel_count + 1, sizeof(*next));
+
+	*out = (struct lengths){ .at = calloc(report->kernel_count + 1, sizeof(*out->at)) };
+	if (!next || !out->at)
+		goto fail;
+	for (size_t i = 0; i < report->execution_count; i++) {
+		const struct kr_report_execution *execution = &report->executions[i];
+
+		if (!execution->no_length && (!later_only || is_later(execution)))
+			next[execution->kernel]++;
+	}
+	for (size_t i = 0; i < report->kernel_count; i++) {
+		uint64_t count = next[i];
+
+		next[i] = out->at[i] = total;
+		total += count;
+	}
+	out->at[report->kernel_count] = total;
+	out->values = malloc((total + 1) * sizeof(*out->values));
+	if (!out->values)
+		goto fail;
+	for (size_t i = 0; i < report->execution_count; i++) {
+		const struct kr_report_execution *execution = &report->executions[i];
+
+		if (!execution->no_length && (!later_only || is_later(execution)))
+			out->values[next[execution->kernel]++] = execution->ns;
+	}
+	free(next);
+	return true;
+fail:
+	free(next);
+	free_lengths(out);
+	return false;
+}
+
+static bool sum_times(struct kr_report *report)
+{
+	struct lengths all, later;
+
+	for (size_t i = 0; i < report->execution_count; i++) {
+		const struct kr_report_execution *execution = &report->executions[i];
+		struct kr_report_kernel *kernel = &report->kernels[execution->kernel];
+
+		if (!execution->no_length && execution->is_pass && execution->pass == 0) {
+			kernel->first_count++;
+			kernel->first_ns += (double)execution->ns;
+		}
+	}
+	if (!gather(report, false, &all))
+		return false;
+	if (!gather(report, true, &later)) {
+		free_lengths(&all);
+		return false;
+	}
+	for (size_t i = 0; i < report->kernel_count; i++) {
+		struct kr_report_kernel *kernel = &report->kernels[i];
+		uint64_t count = later.at[i + 1] - later.at[i], *values = later.values + later.at[i];
+
+		kernel->executions = all.at[i + 1] - all.at[i];
+		sum_lengths(kernel, all.values + all.at[i]);
+		if (kernel->first_count > 0)
+			kernel->first_ns /= (double)kernel->first_count;
+		if (count > 0) {
+			qsort(values, count, sizeof(*values), compare_lengths);
+			kernel->later_ns = (double)(values[(count - 1) / 2] + values[count / 2]) / 2;
+		}
+	}
+	free_lengths(&all);
+	free_lengths(&later);
+	return true;
+}
+
+/* A window cut short by the program's end left passes, but no record of its own. */
+static bool count_lone_passes(struct kr_report *report)
+{
+	uint64_t *seen = calloc(report->kernel_count + 1, sizeof(*seen));
+
+	if (!seen)
+		return false;
+	for (size_t i = 0; i < report->execution_count; i++)
+		seen[report->executions[i].kernel] += report->executions[i].is_pass;
+	for (size_t i = 0; i < report->kernel_count; i++) {
+		if (seen[i] > report->kernels[i].passes)
+			report->kernels[i].passes = seen[i];
+	}
+	free(seen);
+	return true;
+}
+
+/* --- totals --- */
 
 static bool is_idle(const struct kr_report_kernel *kernel)
 {
@@ -380,38 +337,58 @@ static bool is_idle(const struct kr_report_kernel *kernel)
 	       kernel->declined.total == 0 && kernel->passes == 0 && kernel->executions == 0;
 }
 
-static void free_kernel(struct kr_report_kernel *kernel)
+static int compare_times(const void *left, const void *right, void *context)
 {
-	free(kernel->name);
-	free(kernel->mangled);
-	free(kernel->declined.items);
-}
+	const struct kr_report_kernel *kernels = context;
+	const struct kr_report_kernel *a = &kernels[*(const uint32_t *)left], *b = &kernels[*(const uint32_t *)right];
 
-static int compare_times(const void *left, const void *right)
-{
-	const struct kr_report_kernel *a = left, *b = right;
-
+	if (is_idle(a) != is_idle(b))
+		return is_idle(a) ? 1 : -1;
 	if (a->sum_ns != b->sum_ns)
 		return a->sum_ns > b->sum_ns ? -1 : 1;
 	return compare_names(a, b);
 }
 
-static bool sum_totals(struct build *build)
+/* The idle ones go to the end, and away. */
+static bool sort_kernels(struct kr_report *report)
 {
-	struct kr_report *report = build->report;
-	size_t kept = 0;
+	size_t count = report->kernel_count;
+	uint32_t *order = calloc(count + 1, sizeof(*order)), *moved = calloc(count + 1, sizeof(*moved));
+	struct kr_report_kernel *sorted = calloc(count + 1, sizeof(*sorted));
 
+	if (!order || !moved || !sorted) {
+		free(order);
+		free(moved);
+		free(sorted);
+		return false;
+	}
+	for (size_t i = 0; i < count; i++)
+		order[i] = (uint32_t)i;
+	qsort_r(order, count, sizeof(*order), compare_times, report->kernels);
+	for (size_t i = 0; i < count; i++) {
+		sorted[i] = report->kernels[order[i]];
+		moved[order[i]] = (uint32_t)i;
+	}
+	free(report->kernels);
+	report->kernels = sorted;
+	move_records(report, moved);
+	while (report->kernel_count > 0 && is_idle(&sorted[report->kernel_count - 1]))
+		free_kernel(&sorted[--report->kernel_count]);
+	/* a tool may have written of a kernel that never ran */
+	for (size_t i = 0; i < report->note_count; i++) {
+		if (report->notes[i].kernel >= report->kernel_count)
+			report->notes[i].kernel = KR_REPORT_NONE;
+	}
+	free(order);
+	free(moved);
+	return true;
+}
+
+static bool sum_totals(struct kr_report *report)
+{
 	for (size_t i = 0; i < report->kernel_count; i++) {
-		struct kr_report_kernel *kernel = &report->kernels[i];
+		const struct kr_report_kernel *kernel = &report->kernels[i];
 
-		/* a window cut short by the program's end left passes, but no record of its own */
-		if (build->passes_seen[i] > kernel->passes)
-			kernel->passes = build->passes_seen[i];
-		if (is_idle(kernel)) {
-			free_kernel(kernel);
-			*kernel = (struct kr_report_kernel){ 0 };
-			continue;
-		}
 		report->dispatches += kernel->dispatches;
 		report->replayed += kernel->replayed;
 		report->passes += kernel->passes;
@@ -420,66 +397,132 @@ static bool sum_totals(struct build *build)
 					   kernel->declined.items[j].count))
 				return false;
 		}
-		if (kept != i) {
-			report->kernels[kept] = *kernel;
-			*kernel = (struct kr_report_kernel){ 0 };
-		}
-		kept++;
 	}
-	report->kernel_count = kept;
-	qsort(report->kernels, kept, sizeof(*report->kernels), compare_times);
+	for (size_t i = 0; i < report->note_count; i++)
+		report->findings += report->notes[i].severity == KR_REPORT_FINDING;
 	return true;
 }
 
-/* How many of the records handed out there are; the rest found no room. */
-static uint64_t records_kept(uint64_t used, uint64_t room, uint64_t *dropped)
+static void clear_sums(struct kr_report *report)
 {
-	if (used <= room)
-		return used;
-	*dropped += used - room;
-	return room;
+	free(report->declined.items);
+	report->declined = (struct kr_report_declines){ 0 };
+	report->dispatches = report->replayed = report->passes = report->regions = report->snapshot_bytes = 0;
+	report->dirty_bytes = report->peak_host_bytes = report->peak_device_bytes = 0;
+	report->restored_bytes = report->host_link_bytes = report->window_ns = report->findings = 0;
 }
 
-struct kr_report *kr_report_build(struct kr_journal *journal)
+bool kr_report_summarize(struct kr_report *report)
 {
-	struct build build = { .journal = journal, .report = calloc(1, sizeof(*build.report)) };
-	bool done = false;
+	clear_sums(report);
+	/* this also gives every kernel fresh sums */
+	if (!unite_kernels(report))
+		return false;
+	for (size_t i = 0; i < report->window_count; i++) {
+		if (!sum_window(report, &report->windows[i]))
+			return false;
+	}
+	return sum_times(report) && count_lone_passes(report) && sort_kernels(report) && sum_totals(report);
+}
 
-	if (!build.report)
-		return NULL;
-	build.executions = records_kept(atomic_load(&journal->header->executions_used),
-					journal->execution_room, &build.report->dropped);
-	build.windows = records_kept(atomic_load(&journal->header->windows_used),
-				     journal->window_room, &build.report->dropped);
-	if (!find_kernels(&build))
-		goto out;
-	build.passes_seen = calloc(build.report->kernel_count + 1, sizeof(*build.passes_seen));
-	if (!build.passes_seen)
-		goto out;
-	for (uint32_t i = 0; i < KR_JOURNAL_KERNELS; i++) {
-		if (build.kernel_of_row[i] != UINT32_MAX)
-			build.report->kernels[build.kernel_of_row[i]].dispatches +=
-				atomic_load_explicit(&journal->rows[i].dispatches,
-						     memory_order_relaxed);
+/* --- putting reports together --- */
+
+static bool copy_text(char **to, const char *from)
+{
+	*to = from ? strdup(from) : NULL;
+	return *to || !from;
+}
+
+static bool add_kernels_and_processes(struct kr_report *report, const struct kr_report *other)
+{
+	for (size_t i = 0; i < other->kernel_count; i++) {
+		const struct kr_report_kernel *from = &other->kernels[i];
+		struct kr_report_kernel *to =
+			kr_report_append((void **)&report->kernels, &report->kernel_count, sizeof(*to));
+
+		if (!to || !copy_text(&to->name, from->name) || !copy_text(&to->mangled, from->mangled))
+			return false;
+		to->dispatches = from->dispatches;
 	}
-	if (!sum_windows(&build))
-		goto out;
-	count_executions(&build);
-	if (!gather_lengths(&build))
-		goto out;
-	for (size_t i = 0; i < build.report->kernel_count; i++)
-		sum_lengths(&build.report->kernels[i], build.lengths + build.length_at[i]);
-	done = sum_totals(&build);
-out:
-	free(build.kernel_of_row);
-	free(build.lengths);
-	free(build.length_at);
-	free(build.passes_seen);
-	if (!done) {
-		kr_report_free(build.report);
-		return NULL;
+	for (size_t i = 0; i < other->process_count; i++) {
+		const struct kr_report_process *from = &other->processes[i];
+		struct kr_report_process *to =
+			kr_report_append((void **)&report->processes, &report->process_count, sizeof(*to));
+
+		if (!to || !copy_text(&to->host, from->host) || !copy_text(&to->program, from->program))
+			return false;
+		to->pid = from->pid;
+		to->rank = from->rank;
 	}
-	return build.report;
+	return true;
+}
+
+bool kr_report_merge(struct kr_report *report, const struct kr_report *other)
+{
+	uint32_t kernels = (uint32_t)report->kernel_count, processes = (uint32_t)report->process_count;
+	/* the array may be in exactly as much room as it has elements, so append as if it were not */
+	struct kr_report_kernel *room;
+
+	room = realloc(report->kernels, 2 * (report->kernel_count + other->kernel_count + 1) * sizeof(*room));
+	if (!room)
+		return false;
+	report->kernels = room;
+	if (!add_kernels_and_processes(report, other))
+		return false;
+	for (size_t i = 0; i < other->execution_count; i++) {
+		struct kr_report_execution *to = kr_report_append((void **)&report->executions,
+								  &report->execution_count, sizeof(*to));
+
+		if (!to)
+			return false;
+		*to = other->executions[i];
+		to->kernel += kernels;
+		to->process += processes;
+	}
+	for (size_t i = 0; i < other->window_count; i++) {
+		struct kr_report_window *to =
+			kr_report_append((void **)&report->windows, &report->window_count, sizeof(*to));
+
+		if (!to)
+			return false;
+		*to = other->windows[i];
+		to->kernel += kernels;
+		to->process += processes;
+	}
+	for (size_t i = 0; i < other->note_count; i++) {
+		const struct kr_report_note *from = &other->notes[i];
+		struct kr_report_note *to =
+			kr_report_append((void **)&report->notes, &report->note_count, sizeof(*to));
+
+		if (!to)
+			return false;
+		*to = *from;
+		to->topic = to->text = to->data = NULL;
+		to->kernel += from->kernel == KR_REPORT_NONE ? 0 : kernels;
+		to->process += processes;
+		if (!copy_text(&to->topic, from->topic) || !copy_text(&to->text, from->text) ||
+		    !copy_text(&to->data, from->data))
+			return false;
+	}
+	report->dropped += other->dropped;
+	report->dropped_notes += other->dropped_notes;
+	report->torn += other->torn;
+	report->interrupted = report->interrupted || other->interrupted;
+	return kr_report_summarize(report);
+}
+
+bool kr_report_name_processes(struct kr_report *report, const char *host, const char *program, int32_t rank)
+{
+	for (size_t i = 0; i < report->process_count; i++) {
+		struct kr_report_process *process = &report->processes[i];
+
+		if (process->rank < 0)
+			process->rank = rank;
+		if ((!process->host && !copy_text(&process->host, host)) ||
+		    (!process->program && !copy_text(&process->program, program)))
+			return false;
+	}
+	return true;
 }
 
 void kr_report_free(struct kr_report *report)
@@ -488,7 +531,20 @@ void kr_report_free(struct kr_report *report)
 		return;
 	for (size_t i = 0; i < report->kernel_count; i++)
 		free_kernel(&report->kernels[i]);
+	for (size_t i = 0; i < report->process_count; i++) {
+		free(report->processes[i].host);
+		free(report->processes[i].program);
+	}
+	for (size_t i = 0; i < report->note_count; i++) {
+		free(report->notes[i].topic);
+		free(report->notes[i].text);
+		free(report->notes[i].data);
+	}
 	free(report->kernels);
+	free(report->processes);
+	free(report->executions);
+	free(report->windows);
+	free(report->notes);
 	free(report->declined.items);
 	free(report);
 }

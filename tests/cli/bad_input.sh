@@ -48,6 +48,12 @@ refuse "--door: 'window' is not a door (preload or tools-lib)\$" --door window
 refuse "--budget: 'half' is neither a size" --budget half
 refuse "--drain-timeout: '0' is not a number of seconds" --drain-timeout 0
 refuse "--log: 'loud' is not a level" --log loud
+for value in cv 1% cv=1 cv=% cv=0% cv=101% cv=1%% 'cv=1 %' ''; do
+	refuse "--until: " --until "$value"
+done
+refuse "--check: 'loudly' is not \"fail\"\$" --check=loudly
+refuse "--writes=1: takes no argument" --writes=1
+refuse "--output: '.*%q.json': %q stands for nothing" -o '%q.json'
 
 refuse "tool '/nonexistent.so': No such file or directory\$" -t /nonexistent.so
 refuse "tool 'kreplay-no-such-tool.so': does not load: .*cannot open shared object file" -t kreplay-no-such-tool.so
@@ -55,9 +61,10 @@ refuse "tool '$0': does not load: .*\(invalid ELF header\|file too short\)" -t "
 refuse "tool '.*': is not a tool: it does not export kreplay_configure\$" -t "$build/cli-no-tool.so"
 refuse "tool '.*': dies of signal 6 (Aborted) when it is loaded\$" -t "$build/cli-crashing-tool.so"
 refuse "tool '.*cli-no-tool.so': is not a tool" -t "$build/cli-good-tool.so" -t "$build/cli-no-tool.so"
+refuse "tool 'determinisn': does not load: " -t determinisn
 refuse "--tool: 'a.so:b.so' holds a colon" -t a.so:b.so
 
-refuse "cannot write '/nonexistent/r.json': No such file or directory\$" -o /nonexistent/r.json
+refuse "cannot write '/proc/none/r.json': No such file or directory\$" -o /proc/none/r.json
 refuse "cannot write '.*': Is a directory\$" -o "$folder"
 if [ "$(id -u)" -ne 0 ]; then
 	mkdir -m 555 "$folder/sealed"
@@ -74,7 +81,7 @@ KREPLAY_KERNEL='(a' refuse "KREPLAY_KERNEL: '(a' is not a regular expression: "
 KREPLAY_DISPATCH=x refuse "KREPLAY_DISPATCH: 'x' is not a list of dispatches"
 KREPLAY_DOOR=window refuse "KREPLAY_DOOR: 'window' is not a door"
 KREPLAY_TOOL=/nonexistent.so refuse "tool '/nonexistent.so': No such file or directory\$"
-KREPLAY_OUTPUT=/nonexistent/r.json refuse "cannot write '/nonexistent/r.json': "
+KREPLAY_OUTPUT=/proc/none/r.json refuse "cannot write '/proc/none/r.json': "
 # unless a flag wins over it
 KREPLAY_PASSES=many run "$kreplay" run -n 2 -- true
 expect_status 0 'a flag wins over a bad variable'

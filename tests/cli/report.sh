@@ -65,7 +65,12 @@ done
 # the report's folder went away meanwhile
 mkdir "$folder/gone"
 run "$kreplay" run -o "$folder/gone/r.json" -- rmdir "$folder/gone"
-expect_status 125 'folder gone'
-expect_err "^kreplay: cannot write '.*/gone/r.json': No such file or directory\$" 'folder gone'
+expect_status 0 'folder gone'
+[ -s "$folder/gone/r.json" ] || fail 'folder gone: it was not made anew'
+# or something else took its place
+mkdir "$folder/else"
+run "$kreplay" run -o "$folder/else/r.json" -- sh -c "rmdir $folder/else && echo file >$folder/else"
+expect_status 125 'folder became a file'
+expect_err "^kreplay: cannot write '.*/else/r.json': Not a directory\$" 'folder became a file'
 
 finish

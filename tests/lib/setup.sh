@@ -3,11 +3,15 @@
 # brings in the packages that are missing, and builds into build/. POSIX sh.
 
 # What it takes to build kreplay and its examples and to run them on Debian 12.
-quickstart_packages='gcc libc6-dev meson ninja-build pkg-config libelf-dev
+quickstart_packages='gcc libc6-dev meson ninja-build pkg-config libelf-dev libjansson-dev
 	libhsa-runtime-dev libhsa-runtime64-1 libhsakmt-dev
 	clang-15 lld-15 rocm-device-libs'
 # What the tests need besides.
-test_packages='g++ libcmocka-dev llvm-15 hipcc'
+test_packages='g++ libcmocka-dev llvm-15 hipcc
+	python3-jsonschema openmpi-bin abigail-tools man-db'
+# What those tests need that are skipped without it: a browser, documentation tools, another shell. With
+# KREPLAY_NIGHTLY=1 tests/run.sh installs it too.
+nightly_packages='chromium doxygen zsh cmake make librocrand-dev librocsparse-dev debootstrap'
 
 setup_die() {
 	echo "$(basename "$0"): $*" >&2

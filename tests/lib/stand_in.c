@@ -19,7 +19,7 @@ static pthread_cond_t changed;
 struct queue {
 	amd_queue_t amd; /* first: the application's pointer */
 	struct queue *next;
-	bool soft, busy;
+	bool soft, busy, inactive;
 	void (*callback)(hsa_status_t, hsa_queue_t *, void *);
 	void *data;
 };
@@ -43,19 +43,24 @@ amd(hsa_signal_t signal)
 	return kr_signal_amd(signal);
 }
 
-static hsa_status_t
-signal_create(hsa_signal_value_t initial, uint32_t n, const hsa_agent_t *consumers, hsa_signal_t *signal)
+static hsa_signal_t
+new_signal(hsa_signal_value_t initial)
 {
-	amd_signal_t *s;
+	amd_signal_t *s = aligned_alloc(64, sizeof(*s));
 
-	if (fails(&stand_in.signal_create))
-		return HSA_STATUS_ERROR_OUT_OF_RESOURCES;
-	s = aligned_alloc(64, sizeof(*s));
 	memset(s, 0, sizeof(*s));
 	s->kind = AMD_SIGNAL_KIND_USER;
 	s->value = initial;
-	signal->handle = (uint64_t)(uintptr_t)s;
 	__atomic_add_fetch(&stand_in.live_signals, 1, __ATOMIC_SEQ_CST);
+	return (hsa_signal_t){(uint64_t)(uintptr_t)s};
+}
+
+static hsa_status_t
+signal_create(hsa_signal_value_t initial, uint32_t n, const hsa_agent_t *consumers, hsa_signal_t *signal)
+{
+	if (fails(&stand_in.signal_create))
+		return HSA_STATUS_ERROR_OUT_OF_RESOURCES;
+	*signal = new_signal(initial);
 	return HSA_STATUS_SUCCESS;
 }
 
@@ -86,8 +91,21 @@ signal_changed(void)
 {
 	pthread_mutex_lock(&mutex);
 	pthread_cond_broadcast(&changed);
-	run_queues();
+	if (!stand_in.threaded)
+		run_queues();
 	pthread_mutex_unlock(&mutex);
+}
+
+static void *
+run_device(void *unused)
+{
+	pthread_mutex_lock(&mutex);
+	for (;;) {
+		if (stand_in.threaded)
+			run_queues();
+		pthread_cond_wait(&changed, &mutex);
+	}
+	return NULL;
 }
 
 static void
@@ -224,6 +242,14 @@ execute(struct queue *q, union kr_packet *p)
 		stand_in_kernel kernel = (stand_in_kernel)(uintptr_t)p->dispatch.kernel_object;
 		void *kernarg = p->dispatch.kernarg_address;
 
+		if (fails(&stand_in.run)) {
+			q->inactive = true;
+			pthread_mutex_unlock(&mutex);
+			if (q->callback != NULL)
+				q->callback(HSA_STATUS_ERROR_EXCEPTION, &q->amd.hsa_queue, q->data);
+			pthread_mutex_lock(&mutex);
+			return false;
+		}
 		stand_in.executed++;
 		pthread_mutex_unlock(&mutex);
 		if (kernel != NULL)
@@ -238,18 +264,37 @@ execute(struct queue *q, union kr_packet *p)
 	return true;
 }
 
+static uint64_t
+load_read_index(const hsa_queue_t *queue)
+{
+	return __atomic_load_n(&((const amd_queue_t *)queue)->read_dispatch_id, __ATOMIC_SEQ_CST);
+}
+
+static uint64_t
+load_write_index(const hsa_queue_t *queue)
+{
+	return __atomic_load_n(&((const amd_queue_t *)queue)->write_dispatch_id, __ATOMIC_SEQ_CST);
+}
+
 static void
 run_queue(struct queue *q)
 {
 	union kr_packet *ring = q->amd.hsa_queue.base_address;
 
-	while (q->amd.read_dispatch_id < q->amd.write_dispatch_id) {
-		union kr_packet *p = &ring[q->amd.read_dispatch_id % q->amd.hsa_queue.size];
+	/* As hardware does: no further than the doorbell was rung for. */
+	int64_t rung = signal_load(q->amd.hsa_queue.doorbell_signal);
+
+	for (;;) {
+		uint64_t read = load_read_index(&q->amd.hsa_queue);
+		union kr_packet *p = &ring[read % q->amd.hsa_queue.size];
+
+		if (read >= load_write_index(&q->amd.hsa_queue) || (int64_t)read > rung)
+			break;
 
 		if (kr_packet_type(p->head) == HSA_PACKET_TYPE_INVALID || !execute(q, p))
 			break;
-		p->head = HSA_PACKET_TYPE_INVALID;
-		__atomic_store_n(&q->amd.read_dispatch_id, q->amd.read_dispatch_id + 1, __ATOMIC_SEQ_CST);
+		atomic_store(&p->head, HSA_PACKET_TYPE_INVALID);
+		__atomic_store_n(&q->amd.read_dispatch_id, read + 1, __ATOMIC_SEQ_CST);
 	}
 }
 
@@ -258,14 +303,15 @@ static void
 run_queues(void)
 {
 	for (struct queue *q = queues; q != NULL; q = q->next) {
-		uint64_t before = q->amd.read_dispatch_id;
+		uint64_t before = load_read_index(&q->amd.hsa_queue);
 
-		if (q->soft || q->busy)
+		if (q->soft || q->busy || q->inactive)
 			continue;
 		q->busy = true; /* one thread at a queue */
 		run_queue(q);
 		q->busy = false;
-		if (q->amd.read_dispatch_id != before)
+		pthread_cond_broadcast(&changed);
+		if (load_read_index(&q->amd.hsa_queue) != before)
 			q = queues; /* it may have resolved something for the others */
 	}
 }
@@ -284,7 +330,7 @@ new_queue(uint32_t size, hsa_queue_type32_t type, bool soft, hsa_signal_t doorbe
 	q->amd.hsa_queue.size = size;
 	q->amd.hsa_queue.type = type;
 	q->amd.hsa_queue.features = HSA_QUEUE_FEATURE_KERNEL_DISPATCH;
-	q->amd.hsa_queue.id = ++id;
+	q->amd.hsa_queue.id = __atomic_add_fetch(&id, 1, __ATOMIC_SEQ_CST);
 	q->amd.hsa_queue.doorbell_signal = doorbell;
 	q->amd.private_segment_aperture_base_hi = 0x2000;
 	q->amd.group_segment_aperture_base_hi = 0x1000;
@@ -302,12 +348,12 @@ queue_create(hsa_agent_t agent, uint32_t size, hsa_queue_type32_t type,
              void (*callback)(hsa_status_t, hsa_queue_t *, void *), void *data, uint32_t private_segment_size,
              uint32_t group_segment_size, hsa_queue_t **queue)
 {
-	hsa_signal_t doorbell = {0};
+	hsa_signal_t doorbell;
 	struct queue *q;
 
 	if (fails(&stand_in.queue_create) || size == 0 || (size & (size - 1)) != 0)
 		return HSA_STATUS_ERROR_INVALID_ARGUMENT;
-	signal_create(0, 0, NULL, &doorbell);
+	doorbell = new_signal(-1);
 	q = new_queue(size < 64 ? 64 : size, type, false, doorbell);
 	q->callback = callback;
 	q->data = data;
@@ -331,6 +377,8 @@ queue_destroy(hsa_queue_t *queue)
 	struct queue *q = (struct queue *)queue;
 
 	pthread_mutex_lock(&mutex);
+	while (q->busy)
+		pthread_cond_wait(&changed, &mutex);
 	for (struct queue **at = &queues; *at != NULL; at = &(*at)->next)
 		if (*at == q) {
 			*at = q->next;
@@ -350,22 +398,16 @@ queue_inactivate(hsa_queue_t *queue)
 {
 	struct queue *q = (struct queue *)queue;
 
-	q->busy = true; /* for ever */
+	q->inactive = true;
 	if (q->callback != NULL)
 		q->callback(HSA_STATUS_ERROR_EXCEPTION, queue, q->data);
 	return HSA_STATUS_SUCCESS;
 }
 
 static uint64_t
-load_read_index(const hsa_queue_t *queue)
+add_write_index(const hsa_queue_t *queue, uint64_t value)
 {
-	return __atomic_load_n(&((const amd_queue_t *)queue)->read_dispatch_id, __ATOMIC_SEQ_CST);
-}
-
-static uint64_t
-load_write_index(const hsa_queue_t *queue)
-{
-	return __atomic_load_n(&((const amd_queue_t *)queue)->write_dispatch_id, __ATOMIC_SEQ_CST);
+	return __atomic_fetch_add(&((amd_queue_t *)(uintptr_t)queue)->write_dispatch_id, value, __ATOMIC_SEQ_CST);
 }
 
 static void
@@ -410,12 +452,61 @@ dispatch_time(hsa_agent_t agent, hsa_signal_t signal, hsa_amd_profiling_dispatch
 
 /* ---- memory ---- */
 
+/* Sizes of device memory, for a device of a certain size. */
+#define MAX_ON_DEVICE 16384
+static struct {
+	void *base;
+	size_t size;
+} on_device[MAX_ON_DEVICE];
+static uint64_t device_used;
+
+static bool
+has_room(uint64_t pool, size_t size)
+{
+	if (pool == stand_in.full_pool ||
+	    (pool == STAND_IN_HOST_POOL && stand_in.largest_pinned != 0 && size > stand_in.largest_pinned))
+		return false;
+	return (pool != STAND_IN_DEVICE_POOL && pool != STAND_IN_DEVICE_POOL2) || stand_in.device_room == 0 ||
+	       device_used + size <= stand_in.device_room;
+}
+
+static void
+note_size(uint64_t pool, void *base, size_t size)
+{
+	if (pool != STAND_IN_DEVICE_POOL && pool != STAND_IN_DEVICE_POOL2)
+		return;
+	pthread_mutex_lock(&mutex);
+	for (unsigned i = 0; i < MAX_ON_DEVICE; i++)
+		if (on_device[i].base == NULL) {
+			on_device[i].base = base;
+			on_device[i].size = size;
+			device_used += size;
+			break;
+		}
+	pthread_mutex_unlock(&mutex);
+}
+
+static void
+forget_size(const void *base)
+{
+	pthread_mutex_lock(&mutex);
+	for (unsigned i = 0; i < MAX_ON_DEVICE && base != NULL; i++)
+		if (on_device[i].base == base) {
+			on_device[i].base = NULL;
+			device_used -= on_device[i].size;
+			break;
+		}
+	pthread_mutex_unlock(&mutex);
+}
+
 static hsa_status_t
 pool_allocate(hsa_amd_memory_pool_t pool, size_t size, uint32_t flags, void **ptr)
 {
-	if (fails(&stand_in.pool_allocate))
+	if (fails(&stand_in.pool_allocate) || !has_room(pool.handle, size))
 		return HSA_STATUS_ERROR_OUT_OF_RESOURCES;
 	*ptr = calloc(1, size);
+	if (stand_in.device_room != 0)
+		note_size(pool.handle, *ptr, size);
 	__atomic_add_fetch(&stand_in.live_allocations, 1, __ATOMIC_SEQ_CST);
 	return *ptr != NULL ? HSA_STATUS_SUCCESS : HSA_STATUS_ERROR_OUT_OF_RESOURCES;
 }
@@ -429,6 +520,8 @@ memory_allocate(hsa_region_t region, size_t size, void **ptr)
 static hsa_status_t
 memory_free(void *ptr)
 {
+	if (device_used != 0)
+		forget_size(ptr);
 	free(ptr);
 	__atomic_sub_fetch(&stand_in.live_allocations, 1, __ATOMIC_SEQ_CST);
 	return HSA_STATUS_SUCCESS;
@@ -449,16 +542,48 @@ memory_fill(void *ptr, uint32_t value, size_t count)
 	return HSA_STATUS_SUCCESS;
 }
 
+/* The copy engine: one, in order. */
+#define MAX_HELD 65536
+static struct held {
+	void *dst;
+	const void *src;
+	size_t size;
+	hsa_signal_t completion;
+} held[MAX_HELD];
+static unsigned held_count, held_done;
+
 static hsa_status_t
 async_copy(void *dst, hsa_agent_t dst_agent, const void *src, hsa_agent_t src_agent, size_t size, uint32_t n,
            const hsa_signal_t *deps, hsa_signal_t completion)
 {
 	if (fails(&stand_in.copy))
 		return HSA_STATUS_ERROR_OUT_OF_RESOURCES;
-	memcpy(dst, src, size);
-	if (completion.handle != 0)
-		fetch_sub(completion, 1);
+	pthread_mutex_lock(&mutex);
+	held[held_count++ % MAX_HELD] = (struct held){dst, src, size, completion};
+	pthread_mutex_unlock(&mutex);
+	if (!stand_in.hold_copies)
+		stand_in_release_copies();
 	return HSA_STATUS_SUCCESS;
+}
+
+void
+stand_in_release_copies(void)
+{
+	pthread_mutex_lock(&mutex);
+	stand_in.hold_copies = false;
+	while (held_done < held_count) {
+		struct held copy = held[held_done++ % MAX_HELD];
+
+		if (fails(&stand_in.copy_end)) {
+			__atomic_store_n(&amd(copy.completion)->value, -1, __ATOMIC_SEQ_CST);
+			signal_changed();
+			continue;
+		}
+		memcpy(copy.dst, copy.src, copy.size);
+		if (copy.completion.handle != 0)
+			fetch_sub(copy.completion, 1);
+	}
+	pthread_mutex_unlock(&mutex);
 }
 
 static hsa_status_t
@@ -472,7 +597,7 @@ async_copy_rect(const hsa_pitched_ptr_t *dst, const hsa_dim3_t *dst_offset, cons
 static hsa_status_t
 allow_access(uint32_t n, const hsa_agent_t *agents, const uint32_t *flags, const void *ptr)
 {
-	return HSA_STATUS_SUCCESS;
+	return fails(&stand_in.allow_access) ? HSA_STATUS_ERROR_OUT_OF_RESOURCES : HSA_STATUS_SUCCESS;
 }
 
 static hsa_status_t
@@ -559,7 +684,7 @@ pool_get_info(hsa_amd_memory_pool_t pool, hsa_amd_memory_pool_info_t info, void 
 		*(uint32_t *)value = pool_flags(pool.handle);
 		break;
 	case HSA_AMD_MEMORY_POOL_INFO_SIZE:
-		*(size_t *)value = 1u << 30;
+		*(size_t *)value = 4ull << 30;
 		break;
 	default:
 		return HSA_STATUS_ERROR_INVALID_ARGUMENT;
@@ -601,12 +726,12 @@ iterate_isas(hsa_agent_t agent, hsa_status_t (*visit)(hsa_isa_t, void *), void *
 static hsa_status_t
 isa_get_info(hsa_isa_t isa, hsa_isa_info_t info, void *value)
 {
-	static const char name[] = "amdgcn-amd-amdhsa--stand-in";
+	const char *name = stand_in.isa != NULL ? stand_in.isa : "amdgcn-amd-amdhsa--stand-in";
 
 	if (info == HSA_ISA_INFO_NAME_LENGTH)
-		*(uint32_t *)value = sizeof(name);
+		*(uint32_t *)value = (uint32_t)strlen(name) + 1;
 	else
-		memcpy(value, name, sizeof(name));
+		memcpy(value, name, strlen(name) + 1);
 	return HSA_STATUS_SUCCESS;
 }
 
@@ -616,7 +741,7 @@ static hsa_status_t
 load_agent_code(hsa_executable_t e, hsa_agent_t agent, hsa_code_object_reader_t r, const char *options,
                 hsa_loaded_code_object_t *loaded)
 {
-	return HSA_STATUS_SUCCESS;
+	return fails(&stand_in.load_code) ? HSA_STATUS_ERROR_OUT_OF_RESOURCES : HSA_STATUS_SUCCESS;
 }
 
 static hsa_status_t
@@ -635,12 +760,46 @@ load_code(hsa_executable_t e, hsa_agent_t agent, hsa_code_object_t object, const
 static hsa_status_t
 freeze(hsa_executable_t e, const char *options)
 {
+	return fails(&stand_in.freeze) ? HSA_STATUS_ERROR : HSA_STATUS_SUCCESS;
+}
+
+/* Executables that were made; tests use handles that were not, below this. */
+#define FIRST_EXECUTABLE 100000u
+
+static hsa_status_t
+create_executable(hsa_profile_t profile, hsa_default_float_rounding_mode_t rounding, const char *options,
+                  hsa_executable_t *e)
+{
+	static uint64_t last = FIRST_EXECUTABLE;
+
+	if (fails(&stand_in.executable_create))
+		return HSA_STATUS_ERROR_OUT_OF_RESOURCES;
+	e->handle = ++last;
+	stand_in.live_executables++;
+	return HSA_STATUS_SUCCESS;
+}
+
+static hsa_status_t
+create_reader(const void *image, size_t size, hsa_code_object_reader_t *reader)
+{
+	if (fails(&stand_in.reader_create))
+		return HSA_STATUS_ERROR_OUT_OF_RESOURCES;
+	reader->handle = (uint64_t)(uintptr_t)image;
+	stand_in.live_readers++;
+	return HSA_STATUS_SUCCESS;
+}
+
+static hsa_status_t
+destroy_reader(hsa_code_object_reader_t reader)
+{
+	stand_in.live_readers--;
 	return HSA_STATUS_SUCCESS;
 }
 
 static hsa_status_t
 destroy_executable(hsa_executable_t e)
 {
+	stand_in.live_executables -= e.handle > FIRST_EXECUTABLE;
 	return HSA_STATUS_SUCCESS;
 }
 
@@ -654,10 +813,29 @@ iterate_symbols(hsa_executable_t e, hsa_agent_t agent,
 }
 
 static hsa_status_t
+symbol_by_name(hsa_executable_t e, const char *name, const hsa_agent_t *agent, hsa_executable_symbol_t *symbol)
+{
+	stand_in_kernel kernel = stand_in.kernel_named != NULL ? stand_in.kernel_named(name) : NULL;
+
+	if (kernel == NULL || fails(&stand_in.symbol))
+		return HSA_STATUS_ERROR_INVALID_SYMBOL_NAME;
+	symbol->handle = (uint64_t)(uintptr_t)kernel;
+	return HSA_STATUS_SUCCESS;
+}
+
+static hsa_status_t
 symbol_info(hsa_executable_symbol_t symbol, hsa_executable_symbol_info_t info, void *value)
 {
-	const char *name = stand_in.symbol_name[symbol.handle - 1];
+	const char *name;
 
+	if (symbol.handle > stand_in.symbols) { /* found by name: the kernel itself */
+		if (info == HSA_EXECUTABLE_SYMBOL_INFO_KERNEL_OBJECT)
+			*(uint64_t *)value = symbol.handle;
+		else
+			*(uint32_t *)value = 0;
+		return HSA_STATUS_SUCCESS;
+	}
+	name = stand_in.symbol_name[symbol.handle - 1];
 	switch ((uint32_t)info) {
 	case HSA_EXECUTABLE_SYMBOL_INFO_TYPE:
 		*(hsa_symbol_kind_t *)value = HSA_SYMBOL_KIND_KERNEL;
@@ -751,6 +929,7 @@ init_locks(void)
 {
 	pthread_mutexattr_t recursive;
 	pthread_condattr_t monotonic;
+	pthread_t device;
 
 	pthread_mutexattr_init(&recursive);
 	pthread_mutexattr_settype(&recursive, PTHREAD_MUTEX_RECURSIVE);
@@ -758,6 +937,8 @@ init_locks(void)
 	pthread_condattr_init(&monotonic);
 	pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
 	pthread_cond_init(&changed, &monotonic);
+	pthread_create(&device, NULL, run_device, NULL);
+	pthread_detach(device);
 }
 
 void
@@ -768,6 +949,9 @@ stand_in_reset(void)
 	pthread_once(&once, init_locks);
 	memset(&stand_in, 0, sizeof(stand_in));
 	queues = NULL;
+	held_count = held_done = 0;
+	memset(on_device, 0, sizeof(on_device));
+	device_used = 0;
 
 #define ORDERS(name, fn) \
 	kr_next.name##_relaxed = kr_next.name##_scacquire = kr_next.name##_screlease = kr_next.name##_scacq_screl = fn
@@ -779,9 +963,8 @@ stand_in_reset(void)
 		.hsa_queue_inactivate = queue_inactivate,
 		.hsa_queue_load_read_index_scacquire = load_read_index,
 		.hsa_queue_load_read_index_relaxed = load_read_index,
-		.hsa_queue_load_write_index_relaxed = load_write_index,
-		.hsa_queue_load_write_index_scacquire = load_write_index,
 		.hsa_queue_store_write_index_screlease = store_write_index,
+		.hsa_queue_add_write_index_scacq_screl = add_write_index,
 		.hsa_soft_queue_create = soft_queue_create,
 		.hsa_amd_queue_cu_set_mask = set_mask,
 		.hsa_amd_queue_cu_get_mask = get_mask,
@@ -821,6 +1004,10 @@ stand_in_reset(void)
 		.hsa_executable_destroy = destroy_executable,
 		.hsa_executable_iterate_agent_symbols = iterate_symbols,
 		.hsa_executable_symbol_get_info = symbol_info,
+		.hsa_executable_get_symbol_by_name = symbol_by_name,
+		.hsa_executable_create_alt = create_executable,
+		.hsa_code_object_reader_create_from_memory = create_reader,
+		.hsa_code_object_reader_destroy = destroy_reader,
 		.hsa_iterate_agents = iterate_agents,
 		.hsa_agent_get_info = agent_get_info,
 		.hsa_agent_iterate_isas = iterate_isas,
@@ -843,13 +1030,7 @@ stand_in_reset(void)
 hsa_signal_t
 stand_in_signal(hsa_signal_value_t initial)
 {
-	hsa_signal_t signal = {0};
-	struct stand_in_point kept = stand_in.signal_create;
-
-	stand_in.signal_create.fail_at = 0;
-	signal_create(initial, 0, NULL, &signal);
-	stand_in.signal_create = kept;
-	return signal;
+	return new_signal(initial);
 }
 
 uint64_t

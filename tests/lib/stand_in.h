@@ -33,9 +33,16 @@ struct stand_in_point {
 
 struct stand_in {
 	struct stand_in_point copy, pool_allocate, signal_create, queue_create, soft_queue_create;
-	unsigned live_signals, live_queues, live_allocations;
+	/* copy_end: the copy is accepted and then fails. run: a dispatch ends in an error of its queue. */
+	struct stand_in_point copy_end, run, allow_access, reader_create, executable_create, load_code, freeze, symbol;
+	unsigned live_signals, live_queues, live_allocations, live_executables, live_readers;
+	uint64_t full_pool;   /* this pool has no room */
+	uint64_t largest_pinned; /* bytes of one allocation of the host pool; 0: no limit */
+	uint64_t device_room; /* bytes of both device pools together; 0: no limit */
 	unsigned executed; /* dispatch packets */
 	unsigned barriers; /* barrier packets that were resolved */
+	bool threaded;         /* a thread of the device's executes packets, not who rings */
+	bool hold_copies;      /* asynchronous copies wait for stand_in_release_copies() */
 	bool lose_completions; /* dispatches run, but their signals stay as they are */
 	uint64_t clock; /* time stamps: goes up by one a reading */
 
@@ -44,6 +51,9 @@ struct stand_in {
 	size_t image_size;
 	int64_t load_delta;
 	bool no_loader;
+	const char *isa; /* of all agents; NULL: one that nobody has heard of */
+	/* Kernels of any executable that has been made, by the name of their symbols; NULL: none. */
+	stand_in_kernel (*kernel_named)(const char *name);
 	/* Symbols of any executable. */
 	unsigned symbols;
 	const char *symbol_name[8];
@@ -60,5 +70,8 @@ void stand_in_reset(void);
 uint64_t stand_in_dispatch(hsa_queue_t *queue, stand_in_kernel kernel, void *kernarg, hsa_signal_t completion);
 uint64_t stand_in_write(hsa_queue_t *queue, stand_in_kernel kernel, void *kernarg, hsa_signal_t completion);
 hsa_signal_t stand_in_signal(hsa_signal_value_t initial);
+
+/* Carries out, in order, the copies that were held. */
+void stand_in_release_copies(void);
 
 #endif

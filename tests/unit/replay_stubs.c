@@ -14,11 +14,17 @@ char stub_last_warning[512];
 unsigned stub_name_calls;
 unsigned stub_executions;
 unsigned stub_windows;
+unsigned stub_notes;
+char stub_last_note[512];
+bool stub_interrupted;
 kreplay_outcome_t stub_last_outcome;
 
 void stub_reset(void)
 {
 	stub_warnings = stub_name_calls = stub_executions = stub_windows = 0;
+	stub_notes = 0;
+	stub_interrupted = false;
+	stub_last_note[0] = 0;
 	stub_last_warning[0] = 0;
 	stub_last_outcome = KREPLAY_OUTCOME_NONE;
 }
@@ -106,6 +112,18 @@ void kr_collect_execution(uint32_t journal_kernel, uint64_t dispatch_id, uint64_
 	(void)start_ns;
 	(void)end_ns;
 	stub_executions++;
+}
+
+bool kr_collect_interrupted(void)
+{
+	return stub_interrupted;
+}
+
+kreplay_status_t kreplay_report_note(const kreplay_report_note_t *note)
+{
+	stub_notes++;
+	snprintf(stub_last_note, sizeof stub_last_note, "%s: %s", note->topic, note->text ? note->text : "");
+	return KREPLAY_STATUS_SUCCESS;
 }
 
 void kr_collect_window(const struct kr_replay *r)

@@ -18,6 +18,9 @@ extern unsigned stub_name_calls;
 /* What the report was told. */
 extern unsigned stub_executions;
 extern unsigned stub_windows;
+extern unsigned stub_notes;
+extern char stub_last_note[512];
+extern bool stub_interrupted;
 extern kreplay_outcome_t stub_last_outcome;
 
 void stub_reset(void);

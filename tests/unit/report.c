@@ -31,6 +31,9 @@ static struct kr_journal *make_journal(void)
 		.snapshot_bytes = 3 << 20,
 		.restored_bytes = 5000,
 		.host_link_bytes = 3 << 20,
+		.dirty_bytes = 2 << 20,
+		.peak_host_bytes = 5 << 20,
+		.peak_device_bytes = 7 << 20,
 		.window_ns = 2500000,
 	};
 
@@ -93,7 +96,10 @@ static void json(void **state)
 		"      \"passes\": 0,\n"
 		"      \"duration_ns\": {\"min\": 12345678, \"median\": 12345678, \"max\": "
 		"12345678, "
-		"\"mean\": 12345678.000, \"stddev\": 0.000}\n"
+		"\"mean\": 12345678.000, \"stddev\": 0.000},\n"
+		"      \"timing\": {\"executions\": 3, \"q1_ns\": 12345678.000, \"q3_ns\": "
+		"12345678.000, \"cv\": 0.000000, \"first_pass_ns\": null, \"later_passes_ns\": null, "
+		"\"low_fence_ns\": null, \"high_fence_ns\": null, \"outliers\": null}\n"
 		"    },\n"
 		"    {\n"
 		"      \"name\": \"saxpy(float*, float)\",\n"
@@ -103,7 +109,10 @@ static void json(void **state)
 		"      \"declined\": {},\n"
 		"      \"passes\": 4,\n"
 		"      \"duration_ns\": {\"min\": 1000, \"median\": 1150, \"max\": 1300, "
-		"\"mean\": 1150.000, \"stddev\": 129.099}\n"
+		"\"mean\": 1150.000, \"stddev\": 129.099},\n"
+		"      \"timing\": {\"executions\": 4, \"q1_ns\": 1075.000, \"q3_ns\": 1225.000, "
+		"\"cv\": 0.112260, \"first_pass_ns\": 1000.000, \"later_passes_ns\": 1200.000, "
+		"\"low_fence_ns\": null, \"high_fence_ns\": null, \"outliers\": null}\n"
 		"    },\n"
 		"    {\n"
 		"      \"name\": \"idle \\\"q\\\\\\u0009\\ufffd\xc3\xa9\",\n"
@@ -114,7 +123,10 @@ static void json(void **state)
 		"      \"passes\": 0,\n"
 		"      \"duration_ns\": {\"min\": null, \"median\": null, \"max\": null, \"mean\": "
 		"null, "
-		"\"stddev\": null}\n"
+		"\"stddev\": null},\n"
+		"      \"timing\": {\"executions\": 0, \"q1_ns\": null, \"q3_ns\": null, \"cv\": "
+		"null, \"first_pass_ns\": null, \"later_passes_ns\": null, \"low_fence_ns\": null, "
+		"\"high_fence_ns\": null, \"outliers\": null}\n"
 		"    }\n"
 		"  ],\n"
 		"  \"totals\": {\n"
@@ -125,17 +137,31 @@ static void json(void **state)
 		"    \"snapshot_bytes\": 3145728,\n"
 		"    \"restored_bytes\": 5000,\n"
 		"    \"host_link_bytes\": 3145728,\n"
+		"    \"dirty_bytes\": 2097152,\n"
+		"    \"peak_host_bytes\": 5242880,\n"
+		"    \"peak_device_bytes\": 7340032,\n"
 		"    \"window_seconds\": 0.002500000\n"
 		"  },\n"
-		"  \"dropped\": 0\n"
-		"}\n";
+		"  \"processes\": [\n"
+		"    {\"pid\": ";
+	/* what follows is of every execution, window and note */
+	static const char end[] = "  \"torn\": 0,\n"
+				  "  \"dropped_notes\": 0,\n"
+				  "  \"interrupted\": false,\n"
+				  "  \"dropped\": 0\n"
+				  "}\n";
 	struct kr_journal *journal = make_journal();
 	struct kr_report *report = kr_report_build(journal);
 	size_t bytes;
 	char *text = kr_report_json(report, &bytes);
 
+	assert_int_equal(bytes, strlen(text));
+	assert_string_equal(text + bytes - strlen(end), end);
+	assert_non_null(strstr(text, "      [0, 1, 1, 3, true, 1000, 1300],\n"));
+	assert_non_null(strstr(text, "      [0, 2, 5, 0, false, null, null]\n"));
+	assert_non_null(strstr(text, "{\"outcome\": \"declined\", \"process\": 0, \"kernel\": 0, "));
+	text[strlen(expected)] = '\0';
 	assert_string_equal(text, expected);
-	assert_int_equal(bytes, strlen(expected));
 	free(text);
 	kr_report_free(report);
 	kr_journal_close(journal);

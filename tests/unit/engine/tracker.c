@@ -95,6 +95,53 @@ what_overlaps_was_freed_behind_our_back(void **state)
 	assert_int_equal(scope.bytes, 0x100);
 }
 
+/* Random lives against a plain list, with look-ups at every kind of address. */
+static void
+agrees_with_a_plain_list(void **state)
+{
+	struct {
+		uintptr_t base;
+		size_t size;
+	} model[300] = {{0}};
+	unsigned seed = getenv("KR_SEED") ? (unsigned)atoi(getenv("KR_SEED")) : 20260202;
+	struct kr_scope scope;
+	uint64_t bytes = 0;
+
+	print_message("seed %u\n", seed);
+	srand(seed);
+	for (int step = 0; step < 60000; step++) {
+		unsigned i = (unsigned)rand() % 300;
+		struct kr_allocation a;
+
+		if (model[i].size != 0) {
+			uintptr_t inside = model[i].base + (size_t)rand() % model[i].size;
+
+			if (step % 7 == 0) {
+				assert_true(kr_tracker_find((void *)inside, &a));
+				assert_int_equal(a.base, model[i].base);
+				assert_int_equal(a.size, model[i].size);
+				assert_false(kr_tracker_find((void *)(model[i].base + model[i].size), &a));
+				assert_true(kr_tracker_find_base((void *)model[i].base, &a));
+			}
+			kr_tracker_remove((void *)model[i].base);
+			bytes -= model[i].size;
+			model[i].size = 0;
+			if (step % 5 == 0)
+				assert_false(kr_tracker_find((void *)inside, &a));
+		} else {
+			model[i].base = 0x100000u + i * 0x10000u;
+			model[i].size = 1 + (size_t)rand() % 0xfff0;
+			bytes += model[i].size;
+			kr_tracker_add((void *)model[i].base, model[i].size, STAND_IN_DEVICE_POOL, 0, KREPLAY_REGION_POOL);
+		}
+		if (step % 1000 == 0) {
+			kr_tracker_scope(gpu, &scope);
+			assert_int_equal(scope.bytes, bytes);
+		}
+	}
+	assert_true(kr_tracker_complete());
+}
+
 static void
 follows_the_hooks(void **state)
 {
@@ -119,6 +166,7 @@ main(void)
 		cmocka_unit_test_setup(finds_the_allocation_of_any_inner_address, setup),
 		cmocka_unit_test_setup(an_address_has_a_new_life_after_a_free, setup),
 		cmocka_unit_test_setup(what_overlaps_was_freed_behind_our_back, setup),
+		cmocka_unit_test_setup(agrees_with_a_plain_list, setup),
 		cmocka_unit_test_setup(follows_the_hooks, setup),
 	};
 

@@ -1,0 +1,363 @@
+/* SPDX-License-Identifier: MIT */
+/* A window has its agent for itself, and lets go of it when that would hang
+ * the program (contract, sections 2, 4 and 6). */
+#include "replay_tool.h"
+
+#include <sched.h>
+#include <unistd.h>
+
+#include "core/agents.h"
+#include "core/foreign.h"
+#include "core/log.h"
+#include "core/proxy.h"
+#include "core/tracker.h"
+
+/* ---- copies ---- */
+
+static uint32_t *other; /* more device memory */
+static uint32_t source;
+static hsa_signal_t copied;
+
+static void *
+release_soon(void *arg)
+{
+	/* The window has to be waiting by then, or the test says nothing; it would
+	 * still pass. The event is its fence: one more copy than was made. */
+	while (__atomic_load_n(&stand_in.copy.calls, __ATOMIC_SEQ_CST) < 2)
+		sched_yield();
+	stand_in_release_copies();
+	return NULL;
+}
+
+/* Scenario 16, the copy in flight when the window opens: it must be in the
+ * snapshot, or the restore takes it back. */
+static void
+a_copy_in_flight_is_waited_for(void **state)
+{
+	pthread_t thread;
+
+	other = device_alloc(64);
+	copied = stand_in_signal(1);
+	source = 77;
+	stand_in.copy.calls = 0;
+	stand_in.hold_copies = true;
+	assert_int_equal(kr_hook_hsa_amd_memory_async_copy(other, STAND_IN_GPU, &source, STAND_IN_CPU, 4, 0, NULL, copied), 0);
+	pthread_create(&thread, NULL, release_soon, NULL);
+	stand_in_dispatch(queue, bump, cell, done);
+	wait_done();
+	pthread_join(thread, NULL);
+	assert_int_equal(*other, 77);
+	assert_int_equal(*cell, 101);
+	assert_int_equal(saw.outcome, KREPLAY_OUTCOME_REPLAYED);
+	kr_hook_hsa_amd_memory_pool_free(other);
+	kr_next.hsa_signal_destroy(copied);
+}
+
+static _Atomic unsigned copies_made;
+static _Atomic bool stop_copying;
+
+static void *
+copy_away(void *arg)
+{
+	uint32_t back;
+
+	for (uint32_t i = 1; !stop_copying; i++) {
+		hsa_signal_t s = stand_in_signal(1);
+
+		source = i;
+		kr_hook_hsa_amd_memory_async_copy(other, STAND_IN_GPU, &source, STAND_IN_CPU, 4, 0, NULL, s);
+		kr_next.hsa_signal_wait_scacquire(s, HSA_SIGNAL_CONDITION_LT, 1, UINT64_MAX, HSA_WAIT_STATE_BLOCKED);
+		/* No restore may take it back. Read as device memory is read. */
+		kr_hook_hsa_memory_copy(&back, other, 4);
+		assert_int_equal(back, i);
+		kr_next.hsa_signal_destroy(s);
+		copies_made++;
+	}
+	return NULL;
+}
+
+/* Scenario 16, the loop. */
+static void
+copies_beside_windows_are_not_lost(void **state)
+{
+	pthread_t thread;
+	unsigned windows = 0;
+
+	other = device_alloc(64);
+	copies_made = 0;
+	stop_copying = false;
+	pthread_create(&thread, NULL, copy_away, NULL);
+	while (windows < 200 || copies_made < 20) {
+		kr_next.hsa_signal_store_relaxed(done, 1);
+		stand_in_dispatch(queue, bump, cell, done);
+		wait_done();
+		windows++;
+	}
+	stop_copying = true;
+	pthread_join(thread, NULL);
+	assert_int_equal(*cell, 100 + windows);
+	kr_hook_hsa_amd_memory_pool_free(other);
+}
+
+static pthread_t window_thread;
+static _Atomic bool freed;
+
+static void *
+free_it(void *arg)
+{
+	kr_hook_hsa_amd_memory_pool_free(arg);
+	freed = true;
+	return NULL;
+}
+
+static void
+start_free(uint64_t pass)
+{
+	if (pass != 0)
+		return;
+	pthread_create(&window_thread, NULL, free_it, other);
+	while (kr_agent_find(STAND_IN_GPU)->waiting == 0)
+		sched_yield();
+	assert_false(freed);
+}
+
+/* Scenario 2, from another thread: the free waits for the window. */
+static void
+a_free_from_another_thread_waits(void **state)
+{
+	other = device_alloc(64);
+	freed = false;
+	in_pass_exit = start_free;
+	stand_in_dispatch(queue, bump, cell, done);
+	wait_done();
+	pthread_join(window_thread, NULL);
+	assert_true(freed);
+	assert_int_equal(saw.outcome, KREPLAY_OUTCOME_REPLAYED);
+	assert_int_equal(saw.restored_bytes, 4 * (1024 + 64));
+}
+
+/* A copy that depends on the very kernel, submitted before it: it must neither
+ * hold up the window nor start inside it. */
+static void
+a_copy_that_depends_on_the_kernel_comes_after_it(void **state)
+{
+	uint32_t result = 0;
+
+	copied = stand_in_signal(1);
+	assert_int_equal(kr_hook_hsa_amd_memory_async_copy(&result, STAND_IN_CPU, cell, STAND_IN_GPU, 4, 1, &done, copied), 0);
+	stand_in_dispatch(queue, bump, cell, done);
+	wait_done();
+	kr_next.hsa_signal_wait_scacquire(copied, HSA_SIGNAL_CONDITION_LT, 1, UINT64_MAX, HSA_WAIT_STATE_BLOCKED);
+	assert_int_equal(kr_next.hsa_signal_load_relaxed(copied), 0);
+	assert_int_equal(result, 101);
+	assert_int_equal(saw.outcome, KREPLAY_OUTCOME_REPLAYED);
+	kr_next.hsa_signal_destroy(copied);
+}
+
+static void
+a_deferred_copy_that_is_refused_says_so(void **state)
+{
+	hsa_signal_t dep = stand_in_signal(1);
+
+	copied = stand_in_signal(1);
+	kr_hook_hsa_amd_memory_async_copy(cell, STAND_IN_GPU, &source, STAND_IN_CPU, 4, 1, &dep, copied);
+	stand_in.copy = (struct stand_in_point){.fail_at = 1};
+	kr_next.hsa_signal_store_screlease(dep, 0);
+	assert_int_equal(kr_next.hsa_signal_wait_scacquire(copied, HSA_SIGNAL_CONDITION_LT, 1, UINT64_MAX,
+							   HSA_WAIT_STATE_BLOCKED), -1);
+	kr_next.hsa_signal_destroy(copied);
+	kr_next.hsa_signal_destroy(dep);
+}
+
+/* ---- other queues ---- */
+
+static hsa_queue_t *second;
+static uint32_t *second_cell;
+
+static void *
+ring_second(void *arg)
+{
+	stand_in_dispatch(second, bump, second_cell, (hsa_signal_t){0});
+	return NULL;
+}
+
+static void
+start_second(uint64_t pass)
+{
+	if (pass != 0)
+		return;
+	want_passes = 1; /* for the second: not replayed itself */
+	pthread_create(&window_thread, NULL, ring_second, NULL);
+	while (kr_agent_find(STAND_IN_GPU)->waiting == 0)
+		sched_yield();
+	assert_int_equal(*second_cell, 0);
+}
+
+/* Scenario 1: B is submitted on queue 2 between A's snapshot and last restore. */
+static void
+a_dispatch_on_another_queue_waits_and_survives(void **state)
+{
+	for (int round = 1; round <= 50; round++) {
+		second_cell = device_alloc(64);
+		kr_hook_hsa_queue_create(STAND_IN_GPU, 64, HSA_QUEUE_TYPE_MULTI, NULL, NULL, 0, 0, &second);
+		kr_next.hsa_signal_store_relaxed(done, 1);
+		want_passes = 5;
+		in_pass_exit = start_second;
+		stand_in_dispatch(queue, bump, cell, done);
+		wait_done();
+		pthread_join(window_thread, NULL);
+		kr_hook_hsa_queue_destroy(second); /* waits for what is in hand */
+		assert_int_equal(*second_cell, 1);
+		assert_int_equal(*cell, 100 + round);
+		kr_hook_hsa_amd_memory_pool_free(second_cell);
+	}
+}
+
+static hsa_queue_t *cooperative;
+
+static void *
+ring_cooperative(void *arg)
+{
+	stand_in_dispatch(cooperative, bump, second_cell, (hsa_signal_t){0});
+	return NULL;
+}
+
+static void
+start_cooperative(uint64_t pass)
+{
+	if (pass != 0)
+		return;
+	pthread_create(&window_thread, NULL, ring_cooperative, NULL);
+	while (kr_agent_find(STAND_IN_GPU)->waiting == 0)
+		sched_yield();
+}
+
+/* A cooperative queue has no proxy, but its doorbell waits, and it is drained. */
+static void
+a_queue_without_a_proxy_is_kept_out_too(void **state)
+{
+	unsigned barriers;
+
+	second_cell = device_alloc(64);
+	kr_hook_hsa_queue_create(STAND_IN_GPU, 64, HSA_QUEUE_TYPE_COOPERATIVE, NULL, NULL, 0, 0, &cooperative);
+	assert_null(kr_proxy_of_queue(cooperative));
+	barriers = stand_in.barriers;
+	in_pass_exit = start_cooperative;
+	stand_in_dispatch(queue, bump, cell, done);
+	wait_done();
+	pthread_join(window_thread, NULL);
+	assert_true(stand_in.barriers > barriers);
+	assert_int_equal(*second_cell, 1);
+	assert_int_equal(*cell, 101);
+	kr_hook_hsa_queue_destroy(cooperative);
+	assert_null(kr_foreign_of_doorbell((hsa_signal_t){12345}));
+	kr_hook_hsa_amd_memory_pool_free(second_cell);
+}
+
+/* ---- passes that do not end ---- */
+
+static _Atomic bool go;
+static unsigned entered;
+
+static void
+wait_for_go(void *arg)
+{
+	++*(uint32_t *)arg;
+	if (entered++ == 0)
+		while (!go)
+			sched_yield();
+}
+
+static void *
+say_go(void *arg)
+{
+	/* What the stuck pass keeps waiting: a free, which needs the agent. */
+	while (kr_agent_find(STAND_IN_GPU)->writer == 0)
+		sched_yield();
+	kr_hook_hsa_amd_memory_pool_free(other);
+	go = true;
+	return NULL;
+}
+
+/* Scenario 12: the kernel waits for somebody whom the window keeps waiting. The
+ * window is given up, everybody goes on, and the program sees one execution. */
+static void
+a_pass_that_waits_for_others_is_given_up(void **state)
+{
+	pthread_t thread;
+
+	go = false;
+	entered = 0;
+	other = device_alloc(64);
+	pthread_create(&thread, NULL, say_go, NULL);
+	stand_in.threaded = true;
+	stand_in_dispatch(queue, wait_for_go, cell, done);
+	wait_done();
+	pthread_join(thread, NULL);
+	assert_int_equal(*cell, 101);
+	assert_int_equal(entered, 1);
+	assert_int_equal(saw.outcome, KREPLAY_OUTCOME_DECLINED);
+	assert_int_equal(saw.decline, KREPLAY_DECLINE_STUCK_PASS);
+	assert_int_equal(saw.config_exit, 1);
+	assert_true(kr_signal_amd(done)->end_ts > 0);
+	/* The queue is as good as new. */
+	kr_next.hsa_signal_store_relaxed(done, 1);
+	stand_in_dispatch(queue, bump, cell, done);
+	wait_done();
+	assert_int_equal(*cell, 102);
+	assert_int_equal(saw.outcome, KREPLAY_OUTCOME_REPLAYED);
+}
+
+/* ---- rings that are not seen ---- */
+
+/* Scenario 27: the doorbell is stored through its pointer. */
+static void
+a_ring_by_pointer_is_noticed(void **state)
+{
+	stand_in_write(queue, bump, cell, done);
+	__atomic_store_n(&kr_signal_amd(queue->doorbell_signal)->value, 0, __ATOMIC_SEQ_CST);
+	wait_done();
+	assert_int_equal(*cell, 101);
+	assert_int_equal(saw.outcome, KREPLAY_OUTCOME_REPLAYED);
+}
+
+/* ---- what the outcome says ---- */
+
+static void
+access_to_a_peer_is_said(void **state)
+{
+	void *theirs = NULL;
+	hsa_agent_t gpu = STAND_IN_GPU;
+
+	stand_in_dispatch(queue, bump, cell, done);
+	wait_done();
+	assert_false(saw.flags & KREPLAY_FLAG_PEER_MEMORY);
+	kr_hook_hsa_amd_memory_pool_allocate((hsa_amd_memory_pool_t){STAND_IN_DEVICE_POOL2}, 64, 0, &theirs);
+	kr_hook_hsa_amd_agents_allow_access(1, &gpu, NULL, theirs);
+	kr_next.hsa_signal_store_relaxed(done, 1);
+	stand_in_dispatch(queue, bump, cell, done);
+	wait_done();
+	assert_true(saw.flags & KREPLAY_FLAG_PEER_MEMORY);
+	kr_hook_hsa_amd_memory_pool_free(theirs);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		REPLAY_TEST(a_copy_in_flight_is_waited_for),
+		REPLAY_TEST(copies_beside_windows_are_not_lost),
+		REPLAY_TEST(a_copy_that_depends_on_the_kernel_comes_after_it),
+		REPLAY_TEST(a_deferred_copy_that_is_refused_says_so),
+		REPLAY_TEST(a_free_from_another_thread_waits),
+		REPLAY_TEST(a_dispatch_on_another_queue_waits_and_survives),
+		REPLAY_TEST(a_queue_without_a_proxy_is_kept_out_too),
+		REPLAY_TEST(a_pass_that_waits_for_others_is_given_up),
+		REPLAY_TEST(a_ring_by_pointer_is_noticed),
+		REPLAY_TEST(access_to_a_peer_is_said),
+	};
+
+	setenv("KREPLAY_DRAIN_TIMEOUT", "3", 1);
+	kr_log_set_level(KR_LOG_ERROR);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
