@@ -1,0 +1,427 @@
+/* SPDX-License-Identifier: MIT */
+/* The rows of docs/performance.md. */
+#include "rows.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "kreplay/kreplay.h"
+#include "side.h"
+
+#define ROUNDS 21
+
+static const char *const idle_tool[] = { "BENCH_STOPPED=1", NULL };
+static const char *const one_core[] = { "BENCH_ONE_CORE=1", NULL };
+/* The built-in driver, with no kernel to its liking. */
+static const char *const one_core_filtered[] = { "BENCH_ONE_CORE=1", "KREPLAY_TOOL=", "KREPLAY_KERNEL=^touch$", NULL };
+static const char *const one_core_idle[] = { "BENCH_ONE_CORE=1", "BENCH_STOPPED=1", NULL };
+static const char *const two_passes[] = { "BENCH_PASSES=2", NULL };
+static const char *const five_passes[] = { "BENCH_PASSES=5", NULL };
+static const char *const driver_two_passes[] = { "KREPLAY_TOOL=", "KREPLAY_PASSES=2", NULL };
+
+static bool start(struct side *sides, const enum side_kind *kinds, unsigned count,
+		  const char *const *settings)
+{
+	bool ok = true;
+
+	for (unsigned i = 0; i < count; i++)
+		ok &= side_start(&sides[i], kinds[i], settings);
+	return ok;
+}
+
+static void stop(struct side *sides, unsigned count)
+{
+	for (unsigned i = 0; i < count; i++)
+		side_stop(&sides[i]);
+}
+
+/* ABAB...: every side in its turn, and so on. */
+static bool take_turns(struct side *sides, unsigned count, unsigned rounds, const char *command)
+{
+	for (unsigned r = 0; r < rounds; r++)
+		for (unsigned i = 0; i < count; i++) {
+			if (!side_ask(&sides[i], "%s", command))
+				return false;
+			sides[i].taken[r] = sides[i].value[0];
+		}
+	return true;
+}
+
+static void describe(const char *what, const double *values, unsigned rounds, double unit,
+		     const char *unit_name)
+{
+	bench_detail("%s: median %.4g %s, quartiles %.4g .. %.4g", what,
+		     bench_quantile(values, rounds, 0.5) / unit, unit_name,
+		     bench_quantile(values, rounds, 0.25) / unit,
+		     bench_quantile(values, rounds, 0.75) / unit);
+}
+
+/* The median of a/b over the rounds, whose two halves lie side by side in time. */
+static double ratio(const char *name, const double *a, const double *b, unsigned rounds)
+{
+	double ratios[MOST_ROUNDS];
+
+	for (unsigned r = 0; r < rounds; r++)
+		ratios[r] = a[r] / b[r];
+	bench_detail("%s: ratio %.4g, quartiles %.4g .. %.4g of %u rounds", name,
+		     bench_quantile(ratios, rounds, 0.5), bench_quantile(ratios, rounds, 0.25),
+		     bench_quantile(ratios, rounds, 0.75), rounds);
+	return bench_quantile(ratios, rounds, 0.5);
+}
+
+/* ---- forwarding ---- */
+
+/*
+ * Throughput with us over throughput without: time without over time with. On one core, what the
+ * submitting thread does cannot hide behind the software GPU's part of the work, which takes longer.
+ */
+static bool forward(const struct row *row, enum side_kind kind, const char *const *settings,
+		    const char *command)
+{
+	const enum side_kind kinds[] = { SIDE_BARE, kind };
+	struct side sides[2];
+	bool ok = start(sides, kinds, 2, settings) && take_turns(sides, 2, ROUNDS, command);
+
+	if (ok) {
+		describe("without us", sides[0].taken, ROUNDS, 1, "ns a dispatch");
+		describe("with us", sides[1].taken, ROUNDS, 1, "ns a dispatch");
+		bench_figure(row, ratio(row->name, sides[0].taken, sides[1].taken, ROUNDS), true);
+	}
+	stop(sides, 2);
+	return ok;
+}
+
+static bool forward_preload(const struct row *row)
+{
+	return forward(row, SIDE_PRELOAD, one_core, "pipeline 1 20000 256");
+}
+
+static bool forward_tools(const struct row *row)
+{
+	return forward(row, SIDE_TOOLS, one_core, "pipeline 1 20000 256");
+}
+
+static bool forward_stopped(const struct row *row)
+{
+	return forward(row, SIDE_PRELOAD, one_core_idle, "pipeline 1 20000 256");
+}
+
+static bool forward_filtered(const struct row *row)
+{
+	return forward(row, SIDE_PRELOAD, one_core_filtered, "pipeline 1 20000 256");
+}
+
+static bool forward_all_cores(const struct row *row)
+{
+	return forward(row, SIDE_PRELOAD, NULL, "pipeline 1 20000 256");
+}
+
+static bool forward_threads(const struct row *row)
+{
+	return forward(row, SIDE_PRELOAD, NULL, "pipeline 8 2000 64");
+}
+
+static bool forward_latency(const struct row *row)
+{
+	return forward(row, SIDE_PRELOAD, NULL, "latency 2000");
+}
+
+static bool against_intercept(const struct row *row, const char *command, const char *const *settings)
+{
+	const enum side_kind kinds[] = { SIDE_BARE, SIDE_TOOLS, SIDE_INTERCEPT };
+	struct side sides[3];
+	double ours[ROUNDS], theirs[ROUNDS];
+	bool ok = start(sides, kinds, 3, settings) && take_turns(sides, 3, ROUNDS, command);
+
+	if (ok) {
+		for (unsigned r = 0; r < ROUNDS; r++) {
+			ours[r] = sides[1].taken[r] - sides[0].taken[r];
+			theirs[r] = sides[2].taken[r] - sides[0].taken[r];
+		}
+		describe("without either", sides[0].taken, ROUNDS, 1, "ns a dispatch");
+		describe("we add", ours, ROUNDS, 1, "ns");
+		describe("the runtime's intercept queue adds", theirs, ROUNDS, 1, "ns");
+		/* Of medians: a difference may be near 0, and its reciprocal anything. */
+		bench_figure(row, bench_quantile(ours, ROUNDS, 0.5) / bench_quantile(theirs, ROUNDS, 0.5),
+			     bench_quantile(theirs, ROUNDS, 0.5) > 0);
+	}
+	stop(sides, 3);
+	return ok;
+}
+
+static bool forward_vs_intercept(const struct row *row)
+{
+	return against_intercept(row, "submit 10000", NULL);
+}
+
+static bool intercept_stopped(const struct row *row)
+{
+	return against_intercept(row, "submit 10000", idle_tool);
+}
+
+/* ---- windows ---- */
+
+static bool window_fixed(const struct row *row)
+{
+	const enum side_kind kinds[] = { SIDE_BARE, SIDE_PRELOAD };
+	struct side sides[2];
+	bool ok = start(sides, kinds, 2, driver_two_passes) && take_turns(sides, 2, ROUNDS, "latency 200");
+
+	if (ok) {
+		describe("dispatch and wait", sides[0].taken, ROUNDS, 1e3, "us");
+		describe("window of 2 passes", sides[1].taken, ROUNDS, 1e3, "us");
+		bench_figure(row, ratio(row->name, sides[1].taken, sides[0].taken, ROUNDS), true);
+	}
+	stop(sides, 2);
+	return ok;
+}
+
+/* One dispatch of `touch` on a side of ours: passes, snapshot, restores, link bytes, tier. */
+enum { WALL, PASSES, SNAPSHOT, RESTORE, LINK, TIER };
+
+static bool window_on(struct side *side, unsigned passes)
+{
+	if (!side_ask(side, "window"))
+		return false;
+	if ((unsigned)side->value[PASSES] == passes)
+		return true;
+	fprintf(stderr, "bench: a window of %u passes had %g\n", passes, side->value[PASSES]);
+	return false;
+}
+
+static const char *tier_name(double tier)
+{
+	switch ((int)tier) {
+	case KREPLAY_TIER_DEVICE:
+		return "device";
+	case KREPLAY_TIER_PINNED:
+		return "pinned host";
+	case KREPLAY_TIER_PAGEABLE:
+		return "pageable host";
+	case KREPLAY_TIER_NONE:
+		return "no";
+	}
+	return "mixed";
+}
+
+static bool against_memcpy(const struct row *row, const char *const *settings)
+{
+	struct side side;
+	double copies[ROUNDS];
+	bool ok = side_start(&side, SIDE_PRELOAD, settings) && side_ask(&side, "regions 1 67108864 1000") &&
+		  side_ask(&side, "memcpy") && window_on(&side, 2);
+
+	for (unsigned r = 0; ok && r < ROUNDS; r++) {
+		ok = side_ask(&side, "memcpy");
+		copies[r] = side.value[0];
+		ok = ok && window_on(&side, 2);
+		side.taken[r] = side.value[SNAPSHOT] + side.value[RESTORE];
+	}
+	if (ok) {
+		describe("memcpy out and back", copies, ROUNDS, 1e6, "ms");
+		describe("snapshot and restore", side.taken, ROUNDS, 1e6, "ms");
+		bench_detail("64 MiB, all of it changed by each pass, %s memory", tier_name(side.value[TIER]));
+		bench_figure(row, ratio(row->name, side.taken, copies, ROUNDS),
+			     side.value[TIER] == KREPLAY_TIER_PINNED);
+	}
+	side_stop(&side);
+	return ok;
+}
+
+static bool snapshot_vs_memcpy(const struct row *row)
+{
+	static const char *const full[] = { "BENCH_PASSES=2", "KREPLAY_SNAPSHOT=full", NULL };
+
+	return against_memcpy(row, full);
+}
+
+static bool snapshot_all_changed(const struct row *row)
+{
+	static const char *const host[] = { "BENCH_PASSES=2", "KREPLAY_SNAPSHOT=host", NULL };
+
+	return against_memcpy(row, host);
+}
+
+static bool against_upstream(const struct row *row, const char *who)
+{
+	const enum side_kind kinds[] = { SIDE_BARE, SIDE_PRELOAD };
+	enum { TURNS = 9 };
+	struct side sides[2];
+	bool ok = start(sides, kinds, 2, five_passes);
+
+	for (unsigned i = 0; i < 2; i++)
+		ok = ok && side_ask(&sides[i], "regions 256 1048576 10");
+	ok = ok && side_ask(&sides[0], "upstream 5 %s", who) && window_on(&sides[1], 5);
+	for (unsigned r = 0; ok && r < TURNS; r++) {
+		ok = side_ask(&sides[0], "upstream 5 %s", who);
+		sides[0].taken[r] = sides[0].value[WALL];
+		ok = ok && window_on(&sides[1], 5);
+		sides[1].taken[r] = sides[1].value[WALL];
+	}
+	if (ok) {
+		describe("upstream's way", sides[0].taken, TURNS, 1e6, "ms");
+		describe("ours", sides[1].taken, TURNS, 1e6, "ms");
+		bench_detail("256 regions of 1 MiB, 1%% changed by each of 5 passes, %s memory",
+			     tier_name(sides[1].value[TIER]));
+		bench_figure(row, ratio(row->name, sides[0].taken, sides[1].taken, TURNS), true);
+	}
+	stop(sides, 2);
+	return ok;
+}
+
+static bool snapshot_vs_upstream(const struct row *row)
+{
+	return against_upstream(row, "memcpy");
+}
+
+static bool snapshot_vs_runtime(const struct row *row)
+{
+	return against_upstream(row, "runtime");
+}
+
+/* Bytes over the link in a window, over all bytes times passes; from the second window on. */
+static bool link_share_of(const struct row *row, const char *const *settings, unsigned tier)
+{
+	enum { TURNS = 9 };
+	struct side side;
+	double bytes;
+	bool ok = side_start(&side, SIDE_PRELOAD, settings) && side_ask(&side, "regions 64 1048576 10");
+
+	bytes = side.value[0];
+	ok = ok && window_on(&side, 5);
+	for (unsigned r = 0; ok && r < TURNS; r++) {
+		ok = window_on(&side, 5);
+		side.taken[r] = side.value[LINK];
+	}
+	if (ok) {
+		describe("over the link", side.taken, TURNS, 1, "bytes a window");
+		bench_detail("64 regions of 1 MiB, 1%% changed by each of 5 passes, %s memory",
+			     tier_name(side.value[TIER]));
+		bench_figure(row, bench_quantile(side.taken, TURNS, 0.5) / (bytes * 5),
+			     side.value[TIER] == tier);
+	}
+	side_stop(&side);
+	return ok;
+}
+
+static bool link_share(const struct row *row)
+{
+	static const char *const host[] = { "BENCH_PASSES=5", "KREPLAY_SNAPSHOT=host", NULL };
+
+	return link_share_of(row, host, KREPLAY_TIER_PINNED);
+}
+
+static bool link_share_device(const struct row *row)
+{
+	static const char *const device[] = { "BENCH_PASSES=5", "KREPLAY_SNAPSHOT=device", NULL };
+
+	return link_share_of(row, device, KREPLAY_TIER_DEVICE);
+}
+
+static bool many_regions(const struct row *row)
+{
+	const enum side_kind kinds[] = { SIDE_PRELOAD, SIDE_PRELOAD };
+	enum { TURNS = 9 };
+	struct side sides[2];
+	bool ok = start(sides, kinds, 2, two_passes) && side_ask(&sides[0], "regions 10000 4096 1000") &&
+		  side_ask(&sides[1], "regions 1 40960000 1000");
+
+	for (unsigned i = 0; i < 2; i++)
+		ok = ok && window_on(&sides[i], 2);
+	for (unsigned r = 0; ok && r < TURNS; r++)
+		for (unsigned i = 0; ok && i < 2; i++) {
+			ok = window_on(&sides[i], 2);
+			sides[i].taken[r] = sides[i].value[SNAPSHOT] + sides[i].value[RESTORE];
+		}
+	if (ok) {
+		describe("10,000 regions", sides[0].taken, TURNS, 1e6, "ms");
+		describe("one region", sides[1].taken, TURNS, 1e6, "ms");
+		bench_figure(row, ratio(row->name, sides[0].taken, sides[1].taken, TURNS), true);
+	}
+	stop(sides, 2);
+	return ok;
+}
+
+/* ---- the tracker ---- */
+
+static bool allocations(const struct row *row, const char *live, const char *pair)
+{
+	const enum side_kind kinds[] = { SIDE_BARE, SIDE_PRELOAD };
+	struct side sides[2];
+	bool ok = start(sides, kinds, 2, idle_tool);
+
+	for (unsigned i = 0; i < 2; i++)
+		ok = ok && side_ask(&sides[i], "%s", live) && side_ask(&sides[i], "%s", pair);
+	ok = ok && take_turns(sides, 2, 2 * ROUNDS + 1, pair);
+	if (ok) {
+		describe("without us", sides[0].taken, 2 * ROUNDS + 1, 1e3, "us a pair");
+		describe("with us", sides[1].taken, 2 * ROUNDS + 1, 1e3, "us a pair");
+		bench_figure(row, ratio(row->name, sides[1].taken, sides[0].taken, 2 * ROUNDS + 1), true);
+	}
+	stop(sides, 2);
+	return ok;
+}
+
+/* Small: the runtime serves it from a block that it has. */
+static bool tracker(const struct row *row)
+{
+	return allocations(row, "live 100000 4096", "pair 2000 4096");
+}
+
+/* Large: one of its own, by way of the driver. */
+static bool tracker_large(const struct row *row)
+{
+	return allocations(row, "live 100000 4096", "pair 200 4194304");
+}
+
+/* ---- the software GPU ---- */
+
+static bool softgpu_rate(const struct row *row)
+{
+	enum { TURNS = 9 };
+	double integer[TURNS], single[TURNS], a, b;
+	char command[2 * 4096 + 64];
+
+	snprintf(command, sizeof(command), "'%s/tests/gcn/gcn_rate' '%s/tests/gcn/rate.co'", side_build(),
+		 side_build());
+
+	for (unsigned r = 0; r < TURNS; r++) {
+		FILE *from = popen(command, "r");
+		bool ok = from && fscanf(from, "integer %lf f32 %lf", &integer[r], &single[r]) == 2;
+
+		if (!from || pclose(from) != 0 || !ok)
+			return false;
+	}
+	describe("integer", integer, TURNS, 1, "million a second");
+	describe("f32", single, TURNS, 1, "million a second");
+	a = bench_quantile(integer, TURNS, 0.5);
+	b = bench_quantile(single, TURNS, 0.5);
+	bench_figure(row, a < b ? a : b, true);
+	return true;
+}
+
+const struct row bench_rows[] = {
+	{ "forward_preload", forward_preload, 0.95, .at_most = false },
+	{ "forward_tools", forward_tools, 0.95, .at_most = false },
+	{ "forward_vs_intercept", forward_vs_intercept, 0.8, .at_most = true },
+	{ "forward_threads", forward_threads, 0.9, .at_most = false },
+	/* The same with a tool that has stopped its context, or a driver that filters by name. */
+	{ "forward_preload_filtered", forward_filtered, 0.95, .at_most = false },
+	{ "forward_preload_stopped", forward_stopped, 0.95, .at_most = false },
+	{ "forward_vs_intercept_stopped", intercept_stopped, 0.8, .at_most = true },
+	{ "forward_all_cores", forward_all_cores, .extra = true },
+	{ "forward_latency", forward_latency, .extra = true },
+	{ "window_fixed", window_fixed, 10, .at_most = true },
+	{ "tracker", tracker, 1.1, .at_most = true },
+	{ "tracker_large", tracker_large, .extra = true },
+	{ "snapshot_vs_memcpy", snapshot_vs_memcpy, 1.25, .at_most = true },
+	{ "snapshot_all_changed", snapshot_all_changed, .extra = true },
+	{ "snapshot_vs_upstream", snapshot_vs_upstream, 4, .at_most = false },
+	{ "snapshot_vs_runtime", snapshot_vs_runtime, .extra = true },
+	{ "link_share", link_share, 0.02, .at_most = true },
+	{ "link_share_device", link_share_device, 0, .at_most = true },
+	{ "regions", many_regions, 3, .at_most = true },
+	{ "softgpu_rate", softgpu_rate, 50, .at_most = false },
+	{ NULL },
+};
