@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "inst.h"
+#include "mem.h"
 
 #define ROW_OPS 1024
 
@@ -247,10 +247,10 @@ static void decode_smem(struct decoder *d, uint32_t w)
 	in->size = 8;
 	in->fn = r->fn;
 	in->glc = w >> 16 & 1;
-	if (r->op >= 0x20 && r->op <= 0x25 && r->d == 0)
+	if (r->op >= 0x20 && r->op <= 0x27 && r->d == 0)
 		return;
 	sop_dest(d, w >> 6 & 127);
-	if (r->d + in->dst > 128)
+	if ((r->op >= 0x40 && r->b == A_CMPSWAP ? 2 : 1) * r->d + in->dst > 128)
 		d->bad = true;
 	in->s[0].kind = OP_SGPR;
 	in->s[0].idx = (uint16_t)((w & 63) << 1);
@@ -553,8 +553,19 @@ static void decode_flat(struct decoder *d, uint32_t w)
 		if (in->row->enc == ENC_SCRATCH)
 			in->s[0].kind = OP_NONE;
 	}
-	if (w >> 13 & 1)
-		d->bad = true; /* loads into LDS */
+	in->lds = w >> 13 & 1;
+	if (in->lds && (in->row->a < M_LOAD || in->row->a > M_I16 || in->row->d != 1))
+		d->bad = true; /* only loads of up to a word go to LDS */
+}
+
+/* Whether the row has what its LDS bit says. */
+static bool buffer_lds_form(const struct gcn_inst *in)
+{
+	const struct gcn_row *r = in->row;
+
+	if (r->enc == ENC_MUBUF && r->op == 0x3d) /* buffer_store_lds_dword has no other */
+		return in->lds;
+	return !in->lds || (r->d == 1 && ((r->a >= M_LOAD && r->a <= M_I16) || (r->a == M_FMT_LOAD && !r->c)));
 }
 
 /* s[0] VGPR address, s[1] data, s[2] SOFFSET, dst = data, sdst = V#. */
@@ -564,12 +575,18 @@ static void decode_mubuf(struct decoder *d, uint32_t w)
 	uint32_t w1 = d->word[1];
 	uint16_t acc = d->isa == GCN_GFX90A && w1 >> 23 & 1 ? ACC_BASE : 0;
 
+	bool typed = in->row->enc == ENC_MTBUF, bit = w1 >> 23 & 1;
+
 	in->size = 8;
 	in->fn = in->row->fn;
 	in->imm = (int32_t)(w & 0xfff);
 	in->sel[0] = w >> 12 & 1; /* OFFEN */
 	in->sel[1] = w >> 13 & 1; /* IDXEN */
 	in->glc = w >> 14 & 1;
+	in->lds = !typed && (w >> 16 & 1);
+	in->tfe = d->isa != GCN_GFX90A && bit;
+	in->dfmt = w >> 19 & 15;
+	in->nfmt = w >> 23 & 7;
 	in->s[0].idx = w1 & 255;
 	in->s[1].idx = (uint16_t)((w1 >> 8 & 255) + acc);
 	in->dst = in->s[1].idx;
@@ -577,8 +594,8 @@ static void decode_mubuf(struct decoder *d, uint32_t w)
 	if (in->row->d == 0 && in->row->a == 0)
 		return; /* cache control: no operands */
 	source(d, &in->s[2], w1 >> 24, T_U32);
-	if (in->size != 8 || (w >> 16 & 1) || (d->isa != GCN_GFX90A && (w1 >> 23 & 1)))
-		d->bad = true; /* LDS and TFE forms */
+	if (in->size != 8 || (in->tfe && (in->lds || in->row->a == M_ATOMIC)) || !buffer_lds_form(in))
+		d->bad = true;
 }
 
 struct coding {
@@ -620,7 +637,7 @@ static struct coding classify(uint32_t w)
 		default: return (struct coding){ ENC_COUNT, w >> 18 & 127, "FLAT" };
 		}
 	case 0x38: return (struct coding){ ENC_MUBUF, w >> 18 & 127, "MUBUF" };
-	case 0x3a: return (struct coding){ ENC_COUNT, w >> 15 & 15, "MTBUF" };
+	case 0x3a: return (struct coding){ ENC_MTBUF, w >> 15 & 15, "MTBUF" };
 	case 0x3c: return (struct coding){ ENC_COUNT, w >> 18 & 127, "MIMG" };
 	case 0x31: return (struct coding){ ENC_COUNT, 0, "EXP" };
 	case 0x35: return (struct coding){ ENC_COUNT, w >> 16 & 3, "VINTRP" };
@@ -676,7 +693,7 @@ unsigned int gcn_decode(struct gcn_inst *in, enum gcn_isa isa, uint64_t pc, cons
 	case ENC_VOP3P: decode_vop3p(&d, word[0]); break;
 	case ENC_DS: decode_ds(&d, word[0]); break;
 	case ENC_FLAT: case ENC_GLOBAL: case ENC_SCRATCH: decode_flat(&d, word[0]); break;
-	case ENC_MUBUF: decode_mubuf(&d, word[0]); break;
+	case ENC_MUBUF: case ENC_MTBUF: decode_mubuf(&d, word[0]); break;
 	default: d.bad = true;
 	}
 	if (d.bad || !in->fn)

@@ -73,6 +73,31 @@ static const struct gcn_inst *ds_atomic(const struct gcn_inst *i, struct gcn_wav
 	return i + 1;
 }
 
+/* Each half of the data whose top bit is set replaces a word, less that bit. */
+static const struct gcn_inst *ds_condxchg(const struct gcn_inst *i, struct gcn_wave *w)
+{
+	uint64_t ex = EXEC(w);
+
+	for (int l = 0; l < LANES; l++) {
+		uint32_t a = (w->v[i->s[0].idx][l] + (uint32_t)i->imm) & ~7u, old[2] = { 0, 0 };
+		bool in = (uint64_t)a + 8 <= w->wg->lds_size;
+
+		if (!(ex >> l & 1))
+			continue;
+		if (in)
+			memcpy(old, w->wg->lds + a, 8);
+		for (unsigned int k = 0; k < 2; k++) {
+			uint32_t d = w->v[i->s[1].idx + k][l], v = d & 0x7fffffff;
+
+			if (in && d >> 31)
+				memcpy(w->wg->lds + a + 4 * k, &v, 4);
+		}
+		w->v[i->dst][l] = old[0];
+		w->v[i->dst + 1][l] = old[1];
+	}
+	return i + 1;
+}
+
 static void put(struct gcn_wave *w, unsigned int dst, const uint32_t *t, uint64_t ex)
 {
 	for (int l = 0; l < LANES; l++)
@@ -86,12 +111,16 @@ static const struct gcn_inst *ds_swizzle(const struct gcn_inst *i, struct gcn_wa
 	const uint32_t *s = w->v[i->s[0].idx];
 	uint64_t ex = EXEC(w);
 
-	if (off >= 0xe000)
-		gcn_raise(w, GCN_FAULT_ILLEGAL, 0, "ds_swizzle_b32: FFT mode is not implemented");
 	for (int l = 0; l < LANES; l++) {
 		int from, in = l & 31;
 
-		if (off >= 0xc000) { /* rotate */
+		if (off >= 0xe000) { /* FFT: bits in reverse order, as many as the mask leaves */
+			int mask = off & 31, turned = 0;
+
+			for (int b = 0; b < 5; b++)
+				turned |= (in >> b & 1) << (4 - b);
+			from = turned >> __builtin_popcount((unsigned int)mask) | (in & mask);
+		} else if (off >= 0xc000) { /* rotate */
 			int mask = off & 31, n = off >> 5 & 31;
 
 			from = (in & mask) | ((off >> 10 & 1 ? in - n : in + n) & 31 & ~mask);
@@ -213,6 +242,49 @@ static const struct gcn_inst *gws_barrier(const struct gcn_inst *i, struct gcn_w
 	if ((uint32_t)(old >> 32) == w->gws_release) {
 		w->slept = w->stop = true;
 		return i; /* and looks again */
+	}
+	w->gws_queued = false;
+	return i + 1;
+}
+
+/* Semaphores use the same resource: the low half counts, the high half tells waiting waves of a release of all. */
+static const struct gcn_inst *gws_signal(const struct gcn_inst *i, struct gcn_wave *w)
+{
+	uint32_t value, n;
+	_Atomic uint64_t *resource = gws_resource(i, w, &value);
+	uint64_t old = atomic_load(resource);
+
+	n = i->row->op == 0x9b ? value : 1;
+	while (!atomic_compare_exchange_weak(resource, &old, (old & ~(uint64_t)UINT32_MAX) | (uint32_t)(old + n)))
+		;
+	return i + 1;
+}
+
+static const struct gcn_inst *gws_release(const struct gcn_inst *i, struct gcn_wave *w)
+{
+	uint32_t value;
+
+	atomic_fetch_add(gws_resource(i, w, &value), (uint64_t)1 << 32);
+	return i + 1;
+}
+
+static const struct gcn_inst *gws_wait(const struct gcn_inst *i, struct gcn_wave *w)
+{
+	uint32_t value;
+	_Atomic uint64_t *resource = gws_resource(i, w, &value);
+	uint64_t old = atomic_load(resource);
+
+	if (!w->gws_queued) {
+		w->gws_queued = true;
+		w->gws_release = (uint32_t)(old >> 32);
+	}
+	while ((uint32_t)(old >> 32) == w->gws_release) {
+		if (!(uint32_t)old) {
+			w->slept = w->stop = true;
+			return i; /* and looks again */
+		}
+		if (atomic_compare_exchange_weak(resource, &old, old - 1))
+			break;
 	}
 	w->gws_queued = false;
 	return i + 1;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* FLAT, GLOBAL, SCRATCH and MUBUF: addresses, then mem.c. */
+/* FLAT, GLOBAL and SCRATCH: addresses, then mem.c. */
 #include "mem.h"
 
 static uint8_t *wave_scratch(const struct gcn_wave *w)
@@ -35,8 +35,7 @@ static void lds_lane(const struct gcn_inst *i, struct gcn_wave *w, struct access
 	x->lds |= (uint64_t)1 << l;
 }
 
-/* Host addresses of global lanes, where they differ. `any`: the addresses of at least these lanes, or'ed. */
-static void window(struct access *x, uint64_t lanes, uint64_t any)
+void gcn_window_lanes(struct access *x, uint64_t lanes, uint64_t any)
 {
 	if (gcn_window.size || (any & GCN_HOST_BIT))
 		for (int l = 0; l < LANES; l++)
@@ -44,9 +43,25 @@ static void window(struct access *x, uint64_t lanes, uint64_t any)
 				x->p[l] = (uint8_t *)(uintptr_t)gcn_host((uint64_t)(uintptr_t)x->p[l]);
 }
 
+/* LDS takes what a lane loaded at M0[15:0] + offset + 4 * lane. */
+void gcn_row_to_lds(const struct gcn_inst *i, struct gcn_wave *w, const uint32_t *row, uint64_t lanes)
+{
+	for (uint32_t l = 0; l < LANES; l++) {
+		uint64_t a = (uint64_t)(w->s[SGPR_M0] & 0xffff) + (uint32_t)i->imm + 4 * l;
+
+		if ((lanes >> l & 1) && a + 4 <= w->wg->lds_size)
+			memcpy(w->wg->lds + a, &row[l], 4);
+	}
+}
+
 static void finish(const struct gcn_inst *i, struct gcn_wave *w, const struct access *x, uint64_t ex)
 {
-	if (i->row->a == M_ATOMIC) {
+	if (i->lds) {
+		uint32_t row[LANES];
+
+		gcn_load_row(row, x, i->row->a, ex);
+		gcn_row_to_lds(i, w, row, ex);
+	} else if (i->row->a == M_ATOMIC) {
 		unsigned int data = i->s[1].idx;
 
 		gcn_atomic(i, w, x, ex, data + i->row->d, data, i->glc);
@@ -83,7 +98,7 @@ static const struct gcn_inst *flat(const struct gcn_inst *i, struct gcn_wave *w)
 			else if (hi[l] == priv)
 				scratch_lane(i, w, &x, l, lo[l] + (uint32_t)i->imm);
 		}
-	window(&x, ex & ~(x.swz | x.lds), any);
+	gcn_window_lanes(&x, ex & ~(x.swz | x.lds), any);
 	finish(i, w, &x, ex);
 	return i + 1;
 }
@@ -110,7 +125,7 @@ static const struct gcn_inst *global(const struct gcn_inst *i, struct gcn_wave *
 	}
 	x.swz = x.lds = 0;
 	x.dense = ex == ALL_LANES;
-	window(&x, ex, any);
+	gcn_window_lanes(&x, ex, any);
 	finish(i, w, &x, ex);
 	return i + 1;
 }
@@ -130,76 +145,6 @@ static const struct gcn_inst *scratch(const struct gcn_inst *i, struct gcn_wave 
 	return i + 1;
 }
 
-/* A V#, ISA "Buffer Resource Descriptor". */
-struct vsharp {
-	uint64_t base;
-	uint32_t stride, records, index_stride;
-	bool swizzle, add_tid;
-};
-
-static struct vsharp vsharp(const uint32_t *s)
-{
-	return (struct vsharp){
-		.base = s[0] | (uint64_t)(s[1] & 0xffff) << 32,
-		.stride = s[1] >> 16 & 0x3fff,
-		.records = s[2],
-		.index_stride = 8u << (s[3] >> 21 & 3),
-		.swizzle = s[1] >> 31,
-		.add_tid = s[3] >> 23 & 1,
-	};
-}
-
-/* Swizzled buffers are scratch; element size is 4 bytes on gfx9. */
-static void swizzled_lane(const struct gcn_inst *i, struct gcn_wave *w, struct access *x, int l,
-                          const struct vsharp *v, uint32_t soffset, uint32_t index, uint32_t offset)
-{
-	uint64_t lo = (uint64_t)(uintptr_t)w->wg->scratch, hi = lo + w->wg->wave_scratch * w->wg->waves;
-	uint64_t last = (uint64_t)offset + bytes_of(i) - 1;
-	uint64_t at = v->base + soffset + (uint64_t)(index / v->index_stride) * v->stride * v->index_stride +
-	              4 * (uint64_t)(index % v->index_stride);
-	uint64_t row = 4 * (uint64_t)v->index_stride;
-
-	if (v->base < lo || at + (offset >> 2) * row < lo || at + (last >> 2) * row + 4 > hi)
-		gcn_raise(w, GCN_FAULT_SCRATCH, at, "%s: swizzled buffer access at 0x%x + 0x%x is outside scratch",
-		          i->row->name, soffset, offset);
-	x->p[l] = (uint8_t *)(uintptr_t)at;
-	x->off[l] = offset;
-	x->row = (uint32_t)row;
-	x->swz |= (uint64_t)1 << l;
-}
-
-static const struct gcn_inst *mubuf(const struct gcn_inst *i, struct gcn_wave *w)
-{
-	struct vsharp v = vsharp(&w->s[i->sdst]);
-	uint32_t so = i->s[2].kind == OP_SGPR ? w->s[i->s[2].idx] : (uint32_t)i->s[2].val;
-	const uint32_t *addr = w->v[i->s[0].idx];
-	uint64_t ex = EXEC(w);
-	struct access x;
-
-	x.swz = x.lds = 0;
-	x.dense = false;
-	for (int l = 0; l < LANES; l++) {
-		uint32_t index = (i->sel[1] ? addr[l] : 0) + (v.add_tid ? (uint32_t)l : 0);
-		uint32_t offset = (i->sel[0] ? addr[l + (i->sel[1] ? LANES : 0)] : 0) + (uint32_t)i->imm;
-		uint64_t end = (uint64_t)offset + bytes_of(i);
-		bool in;
-
-		if (!(ex >> l & 1))
-			continue;
-		if (v.swizzle) {
-			swizzled_lane(i, w, &x, l, &v, so, index, offset);
-			continue;
-		}
-		/* Range checks: raw by bytes, structured by index and stride. */
-		in = v.stride == 0 || v.add_tid ? so + end <= v.records :
-		     index < v.records && (!i->sel[1] || end <= v.stride);
-		x.p[l] = in ? (uint8_t *)(uintptr_t)(v.base + so + (uint64_t)index * v.stride + offset) : NULL;
-	}
-	window(&x, ex & ~x.swz, GCN_HOST_BIT);
-	finish(i, w, &x, ex);
-	return i + 1;
-}
-
 /* Write-back and invalidate: host memory is coherent. */
 static const struct gcn_inst *cache_control(const struct gcn_inst *i, struct gcn_wave *w)
 {
@@ -215,10 +160,15 @@ static const struct gcn_inst *cache_control(const struct gcn_inst *i, struct gcn
 	ROW(ENC_FLAT, ISA_ALL, op, "flat_" sfx, regs, kind, 0, flat) \
 	ROW(ENC_GLOBAL, ISA_ALL, op, "global_" sfx, regs, kind, 0, global) \
 	ROW(ENC_SCRATCH, ISA_ALL, op, "scratch_" sfx, regs, kind, 0, scratch) \
-	ROW(ENC_MUBUF, ISA_ALL, op, "buffer_" sfx, regs, kind, 0, mubuf)
+	ROW(ENC_MUBUF, ISA_ALL, op, "buffer_" sfx, regs, kind, 0, gcn_mubuf)
+/* Typed: by the resource, and by the instruction. */
+#define FMT1(enc, op, name, regs, kind, d16) { name, enc, ISA_ALL, op, 0, regs, kind, 0, d16, NULL, gcn_mubuf },
+#define FMT(op, sfx, regs, kind, d16) \
+	FMT1(ENC_MUBUF, op, "buffer_" sfx, regs, kind, d16) \
+	FMT1(ENC_MTBUF, op, "tbuffer_" sfx, regs, kind, d16)
 #define ATOM1(isas, op, sfx, regs, atom) \
 	ROW(ENC_GLOBAL, isas, op, "global_atomic_" sfx, regs, M_ATOMIC, atom, global) \
-	ROW(ENC_MUBUF, isas, op, "buffer_atomic_" sfx, regs, M_ATOMIC, atom, mubuf)
+	ROW(ENC_MUBUF, isas, op, "buffer_atomic_" sfx, regs, M_ATOMIC, atom, gcn_mubuf)
 #define ATOMF(isas, op, sfx, regs, atom) \
 	ATOM1(isas, op, sfx, regs, atom) \
 	ROW(ENC_FLAT, isas, op, "flat_atomic_" sfx, regs, M_ATOMIC, atom, flat)
@@ -228,6 +178,9 @@ static const struct gcn_inst *cache_control(const struct gcn_inst *i, struct gcn
 
 const struct gcn_row gcn_mem_rows[] = {
 #include "flat.def"
+	FMT1(ENC_MUBUF, 0x26, "buffer_load_format_d16_hi_x", 1, M_FMT_LOAD, 2)
+	FMT1(ENC_MUBUF, 0x27, "buffer_store_format_d16_hi_x", 1, M_FMT_STORE, 2)
+	ROW(ENC_MUBUF, ISA_ALL, 0x3d, "buffer_store_lds_dword", 1, M_STORE, 0, gcn_mubuf)
 	ROW(ENC_MUBUF, ISA_90A, 0x28, "buffer_wbl2", 0, 0, 0, cache_control)
 	ROW(ENC_MUBUF, ISA_90A, 0x29, "buffer_invl2", 0, 0, 0, cache_control)
 	ROW(ENC_MUBUF, ISA_ALL, 0x3e, "buffer_wbinvl1", 0, 0, 0, cache_control)

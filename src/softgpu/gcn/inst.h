@@ -26,7 +26,7 @@ enum { ISA_900 = 1, ISA_906 = 2, ISA_90A = 4, ISA_ALL = 7, ISA_DL = 6, ISA_OLD =
 enum gcn_enc {
 	ENC_SOP2, ENC_SOPK, ENC_SOP1, ENC_SOPC, ENC_SOPP, ENC_SMEM,
 	ENC_VOP2, ENC_VOP1, ENC_VOPC, ENC_VOP3, ENC_VOP3P,
-	ENC_DS, ENC_FLAT, ENC_GLOBAL, ENC_SCRATCH, ENC_MUBUF,
+	ENC_DS, ENC_FLAT, ENC_GLOBAL, ENC_SCRATCH, ENC_MUBUF, ENC_MTBUF,
 	ENC_COUNT,
 };
 
@@ -108,7 +108,8 @@ struct gcn_inst {
 	uint8_t dst_unused;
 	uint16_t dpp_ctrl;
 	uint8_t row_mask, bank_mask, bound_ctrl;
-	uint8_t glc, lds, sve; /* memory forms */
+	uint8_t glc, lds, tfe; /* memory forms */
+	uint8_t dfmt, nfmt;    /* MTBUF */
 	int32_t imm;
 	uint8_t size;        /* bytes of code */
 	_Atomic(const struct gcn_inst *) target; /* branch, or inline cache of an indirect one */
@@ -124,6 +125,9 @@ enum { WAVE_FREE, WAVE_RUN, WAVE_BARRIER, WAVE_DONE };
 #define SGPR_VCC 106
 #define SGPR_M0 124
 #define SGPR_EXEC 126
+#define MODE_GPR_IDX_EN (1u << 27)
+#define MODE_VSKIP (1u << 28)
+#define MODE_CSP 29 /* first of three bits */
 #define VGPR_ROWS (512 + 40) /* 256 architected, 256 accumulation, room for tuples */
 #define ACC_BASE 256
 
@@ -142,6 +146,7 @@ struct gcn_wave {
 	uint32_t state;
 	bool stop;           /* leave the loop after this instruction */
 	bool slept;
+	bool apart;          /* inside gcn_run_apart */
 	bool gws_queued;     /* waits in ds_gws_barrier for another release than this: */
 	uint32_t gws_release;
 	int64_t budget;
@@ -220,6 +225,7 @@ void gcn_mode_changed(struct gcn_wave *w);
 /* Handlers the decoder needs by name. */
 const struct gcn_inst *gcn_illegal(const struct gcn_inst *i, struct gcn_wave *w);
 const struct gcn_inst *gcn_link(const struct gcn_inst *i, struct gcn_wave *w);
+const struct gcn_inst *gcn_run_apart(const struct gcn_inst *i, struct gcn_wave *w);
 const struct gcn_inst *gcn_goto(const struct gcn_inst *i, struct gcn_wave *w, uint64_t pc);
 
 /* Lane code, compiled once for each level of the host's vector unit. */

@@ -379,6 +379,21 @@ struct quad {
 #define ST_M(v) (pd[i] = -(uint32_t)((v) != 0))
 #define ST_NONE(v) (void)(v)
 
+/* V_SCREEN_PARTITION_4SE_B32: which of four shader engines a rectangle of 32-pixel tiles, { x_min, y_min, x_max, y_max }
+ * in two bits each, covers; the engine of a tile is { x[0] ^ y[1], y[0] ^ x[1] }. */
+static inline uint32_t screen_partition(uint32_t s)
+{
+	uint32_t x0 = s >> 6 & 3, y0 = s >> 4 & 3, nx = ((s >> 2) - x0) & 3, ny = (s - y0) & 3, d = 0;
+
+	for (uint32_t t = 0; t < 16; t++) {
+		uint32_t x = x0 + (t & 3), y = y0 + (t >> 2);
+
+		if ((t & 3) <= nx && t >> 2 <= ny)
+			d |= 1u << (((x ^ y >> 1) & 1) << 1 | ((y ^ x >> 1) & 1));
+	}
+	return d;
+}
+
 /* Tables of 2/pi for V_TRIG_PREOP_F64; trig.c. */
 double gcn_trig_preop(double a, uint32_t b);
 

@@ -156,6 +156,26 @@ static void load_part(uint32_t *d, const struct access *x, unsigned int kind, ui
 	}
 }
 
+void gcn_read(const struct access *x, int lane, unsigned int at, void *out, unsigned int bytes)
+{
+	rd(x, lane, at, out, bytes);
+}
+
+void gcn_write(const struct access *x, int lane, unsigned int at, const void *in, unsigned int bytes)
+{
+	wr(x, lane, at, in, bytes);
+}
+
+void gcn_load_row(uint32_t *row, const struct access *x, unsigned int kind, uint64_t lanes)
+{
+	if (kind != M_LOAD) {
+		load_part(row, x, kind, lanes);
+		return;
+	}
+	EACH(l, lanes)
+		rd(x, l, 0, &row[l], 4);
+}
+
 void gcn_access(const struct gcn_inst *i, struct gcn_wave *w, const struct access *x,
                 unsigned int kind, uint64_t lanes)
 {
@@ -337,6 +357,11 @@ static T name(unsigned int op, T *p, T d, T c, bool local) \
 }
 ATOMIC_ON(uint32_t, on32, op32)
 ATOMIC_ON(uint64_t, on64, op64)
+
+uint64_t gcn_atomic_word(unsigned int op, void *p, uint64_t d, uint64_t c, bool two)
+{
+	return two ? on64(op, p, d, c, false) : on32(op, p, (uint32_t)d, (uint32_t)c, false);
+}
 
 void gcn_atomic(const struct gcn_inst *i, struct gcn_wave *w, const struct access *x,
                 uint64_t lanes, unsigned int cmp_row, unsigned int data_row, bool ret)

@@ -119,7 +119,7 @@ static bool ends_block(const struct gcn_inst *in)
 		return true;
 	op = in->row->op;
 	if (in->row->enc == ENC_SOPP)
-		return op == 0x01 || op == 0x02;
+		return op == 0x01 || op == 0x02 || op == 0x1b || op == 0x1e;
 	return in->row->enc == ENC_SOP1 && (op == 0x1d || op == 0x1e);
 }
 

@@ -3,7 +3,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "inst.h"
+#include "mem.h"
 
 #define SCC (w->scc)
 
@@ -239,8 +239,6 @@ static void set_hwreg(const struct gcn_inst *i, struct gcn_wave *w, uint32_t k, 
 /* VGPR indexing, ISA "S_SET_GPR_IDX_ON": M0[7:0] is added to the VGPR numbers
  * that M0[15:12] selects. Such stretches are a few moves, so they run here on
  * adjusted copies of their instructions rather than slowing all others. */
-#define GPR_IDX_EN (1u << 27)
-
 static void set_gpr_idx(struct gcn_wave *w, uint32_t index, uint32_t mode)
 {
 	w->s[SGPR_M0] = (w->s[SGPR_M0] & ~0xf0ffu) | index | mode << 12;
@@ -275,25 +273,78 @@ static const struct gcn_inst *run_indexed(const struct gcn_inst *i, struct gcn_w
 	return next == &t[1] ? i + 1 : next;
 }
 
-static const struct gcn_inst *gpr_idx_run(const struct gcn_inst *i, struct gcn_wave *w)
+/* Both bits of MODE that change what other instructions do are set for a few of them, which run here. A wave that
+ * waits, or whose turn ends, comes back to it from the run loop. */
+const struct gcn_inst *gcn_run_apart(const struct gcn_inst *i, struct gcn_wave *w)
 {
-	w->mode |= GPR_IDX_EN;
-	i++;
-	for (int n = 0; w->mode & GPR_IDX_EN; n++) {
+	if (w->apart) /* an instruction in the loop below */
+		return i;
+	w->apart = true;
+	for (int n = 0; (w->mode & (MODE_GPR_IDX_EN | MODE_VSKIP)) && !w->stop; n++) {
+		bool vector = i->row && i->row->enc >= ENC_VOP2;
+
 		w->cur = i;
-		if (n > 1000)
-			gcn_raise(w, GCN_FAULT_ILLEGAL, 0, "VGPR indexing is never switched off");
-		if (i->row && i->fn != gcn_illegal && i->row->enc >= ENC_VOP2 && i->row->enc <= ENC_VOP3P)
+		if (n == 1000)
+			w->stop = true;
+		else if (vector && (w->mode & MODE_VSKIP))
+			i++;
+		else if (vector && (w->mode & MODE_GPR_IDX_EN) && i->fn != gcn_illegal && i->row->enc <= ENC_VOP3P)
 			i = run_indexed(i, w);
 		else
 			i = i->fn(i, w);
-		if (w->stop)
-			break;
 	}
-	/* A wave that ended is fine; one that waits would resume without indexing. */
-	if (w->stop && w->state != WAVE_DONE && (w->mode & GPR_IDX_EN))
-		gcn_raise(w, GCN_FAULT_ILLEGAL, 0, "wait while VGPR indexing is on");
+	w->apart = false;
 	return i;
+}
+
+static const struct gcn_inst *next_in_mode(const struct gcn_inst *i, struct gcn_wave *w)
+{
+	return w->mode & (MODE_GPR_IDX_EN | MODE_VSKIP) ? gcn_run_apart(i + 1, w) : i + 1;
+}
+
+/* The branch stack of S_CBRANCH_x_FORK: four SGPRs an entry, the mask and where its lanes go on. The side with fewer
+ * lanes runs first, so that six entries are enough for 64 lanes. */
+static const struct gcn_inst *fork_lanes(const struct gcn_inst *i, struct gcn_wave *w, uint64_t mask, uint64_t target)
+{
+	uint64_t ex = EXEC(w), pass = mask & ex, fail = ~mask & ex, next = i->pc + i->size;
+	unsigned int csp = w->mode >> MODE_CSP;
+	bool fail_first = popcount64(fail) < popcount64(pass);
+
+	if (pass == ex)
+		return gcn_goto(i, w, target);
+	if (fail == ex)
+		return i + 1;
+	if (csp > 5)
+		gcn_raise(w, GCN_FAULT_ILLEGAL, 0, "%s: the branch stack is full", i->row->name);
+	gcn_set64(&w->s[4 * csp], fail_first ? pass : fail);
+	gcn_set64(&w->s[4 * csp + 2], fail_first ? target : next);
+	gcn_set64(&w->s[SGPR_EXEC], fail_first ? fail : pass);
+	w->mode += 1u << MODE_CSP;
+	return fail_first ? i + 1 : gcn_goto(i, w, target);
+}
+
+static const struct gcn_inst *join_lanes(const struct gcn_inst *i, struct gcn_wave *w, uint32_t saved)
+{
+	unsigned int csp = w->mode >> MODE_CSP;
+
+	if (csp == saved)
+		return i + 1;
+	if (!csp)
+		gcn_raise(w, GCN_FAULT_ILLEGAL, 0, "s_cbranch_join: the branch stack is empty");
+	w->mode -= 1u << MODE_CSP;
+	gcn_set64(&w->s[SGPR_EXEC], gcn_get64(&w->s[4 * (csp - 1)]));
+	return gcn_goto(i, w, gcn_get64(&w->s[4 * (csp - 1) + 2]));
+}
+
+/* No debugger and no trap handler is there to end it, so a halt is the end of the queue rather than a hang. */
+static _Noreturn void halt(const struct gcn_inst *i, struct gcn_wave *w)
+{
+	gcn_raise(w, GCN_FAULT_ILLEGAL, 0, "%s: the wave halts, and no debugger is there to let it go on", i->row->name);
+}
+
+static _Noreturn void privileged(const struct gcn_inst *i, struct gcn_wave *w)
+{
+	gcn_raise(w, GCN_FAULT_ILLEGAL, 0, "%s: only a trap handler may use it", i->row->name);
 }
 
 #define SAVEEXEC(expr) do { \
@@ -425,6 +476,57 @@ static const struct gcn_inst *sbuf_store(const struct gcn_inst *i, struct gcn_wa
 	return i + 1;
 }
 
+/* S_SCRATCH_x: a register counts in units of 64 bytes, as offsets of waves do. */
+static uint64_t scratch_address(const struct gcn_inst *i, struct gcn_wave *w)
+{
+	uint64_t off = (uint64_t)(int64_t)i->imm;
+
+	if (i->s[1].kind != OP_NONE)
+		off += 64 * (uint64_t)rd32(&i->s[1], w);
+	return gcn_host((gcn_get64(&w->s[i->s[0].idx]) + off) & ~(uint64_t)3);
+}
+
+static const struct gcn_inst *smem_scratch_load(const struct gcn_inst *i, struct gcn_wave *w)
+{
+	memcpy(&w->s[i->dst], (const void *)scratch_address(i, w), 4u * i->row->d);
+	return i + 1;
+}
+
+static const struct gcn_inst *smem_scratch_store(const struct gcn_inst *i, struct gcn_wave *w)
+{
+	memcpy((void *)scratch_address(i, w), &w->s[i->dst], 4u * i->row->d);
+	return i + 1;
+}
+
+/* Once a wave, whatever EXEC is. Data is in SDATA, after it what is compared; row field c: through a V#. */
+static const struct gcn_inst *smem_atomic(const struct gcn_inst *i, struct gcn_wave *w)
+{
+	bool two = i->row->d == 2;
+	uint32_t *s = &w->s[i->dst];
+	uint64_t data = two ? gcn_get64(s) : s[0], cmp = two ? gcn_get64(s + 2) : s[1], old = 0;
+	uint64_t off = smem_offset(i, w);
+	bool inside = true;
+	void *p;
+
+	if (i->row->c) {
+		uint32_t *first, *last;
+
+		off &= ~(uint64_t)3;
+		inside = sbuf_word(&w->s[i->s[0].idx], off, &first) &&
+		         sbuf_word(&w->s[i->s[0].idx], off + 4 * (i->row->d - 1u), &last);
+		p = first;
+	} else {
+		p = (void *)gcn_host((gcn_get64(&w->s[i->s[0].idx]) + off) & ~(uint64_t)3);
+	}
+	if (inside)
+		old = gcn_atomic_word(i->row->b, p, data, cmp, two);
+	if (i->glc && two)
+		gcn_set64(s, old);
+	else if (i->glc)
+		s[0] = (uint32_t)old;
+	return i + 1;
+}
+
 static const struct gcn_inst *smem_nothing(const struct gcn_inst *i, struct gcn_wave *w)
 {
 	(void)w;
@@ -441,6 +543,12 @@ static const struct gcn_inst *smem_time(const struct gcn_inst *i, struct gcn_wav
 	return i + 1;
 }
 
+#define SMA1(op, name, words, atom, buf) { #name, ENC_SMEM, ISA_ALL, op, 0, words, 0, atom, buf, NULL, smem_atomic },
+#define SMA(op, n, atom) \
+	SMA1(0x40 + (op), s_buffer_atomic_##n, 1, atom, 1) \
+	SMA1(0x60 + (op), s_buffer_atomic_##n##_x2, 2, atom, 1) \
+	SMA1(0x80 + (op), s_atomic_##n, 1, atom, 0) \
+	SMA1(0xa0 + (op), s_atomic_##n##_x2, 2, atom, 0)
 #define SM(op, name, words, fn) { #name, ENC_SMEM, ISA_ALL, op, 0, words, 0, 0, 0, NULL, fn },
 const struct gcn_row gcn_smem_rows[] = {
 	SM(0x00, s_load_dword, 1, smem_load)
@@ -465,6 +573,27 @@ const struct gcn_row gcn_smem_rows[] = {
 	SM(0x23, s_dcache_wb_vol, 0, smem_nothing)
 	SM(0x24, s_memtime, 2, smem_time)
 	SM(0x25, s_memrealtime, 2, smem_time)
+	SM(0x05, s_scratch_load_dword, 1, smem_scratch_load)
+	SM(0x06, s_scratch_load_dwordx2, 2, smem_scratch_load)
+	SM(0x07, s_scratch_load_dwordx4, 4, smem_scratch_load)
+	SM(0x15, s_scratch_store_dword, 1, smem_scratch_store)
+	SM(0x16, s_scratch_store_dwordx2, 2, smem_scratch_store)
+	SM(0x17, s_scratch_store_dwordx4, 4, smem_scratch_store)
+	SM(0x26, s_atc_probe, 0, smem_nothing) /* prefetches, which a program cannot see */
+	SM(0x27, s_atc_probe_buffer, 0, smem_nothing)
+	SMA(0x00, swap, A_SWAP)
+	SMA(0x01, cmpswap, A_CMPSWAP)
+	SMA(0x02, add, A_ADD)
+	SMA(0x03, sub, A_SUB)
+	SMA(0x04, smin, A_SMIN)
+	SMA(0x05, umin, A_UMIN)
+	SMA(0x06, smax, A_SMAX)
+	SMA(0x07, umax, A_UMAX)
+	SMA(0x08, and, A_AND)
+	SMA(0x09, or, A_OR)
+	SMA(0x0a, xor, A_XOR)
+	SMA(0x0b, inc, A_INC)
+	SMA(0x0c, dec, A_DEC)
 	SM(0x28, s_dcache_discard, 0, smem_nothing)
 	SM(0x29, s_dcache_discard_x2, 0, smem_nothing)
 };

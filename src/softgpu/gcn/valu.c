@@ -302,6 +302,45 @@ static __attribute__((noinline)) double fma_odd64(double a, double b, double c)
 	return flags & 0x20 ? bitsd(dbits(r) | 1) : r;
 }
 
+/* a * b + c times 2^-128, for a denormal result: one rounding from the exact sum, whose 53 bits toward zero and
+ * inexact flag say all that matters. (The odd rule needs two bits more than the result, which loses only one.) */
+static __attribute__((noinline)) double fma_down128(double a, double b, double c)
+{
+	volatile double va = a, vb = b, vc = c, r;
+	uint32_t csr = _mm_getcsr();
+	uint64_t u, m, q, rest, half, sign;
+	bool sticky, up;
+	int e, s;
+
+	_mm_setcsr(0x1f80 | 0x6000);
+	r = __builtin_fma(va, vb, vc);
+	sticky = _mm_getcsr() & 0x20;
+	_mm_setcsr(csr);
+	u = dbits(r);
+	sign = u & 0x8000000000000000;
+	e = (int)(u >> 52 & 2047);
+	m = (u & 0xfffffffffffff) | (e ? (uint64_t)1 << 52 : 0);
+	s = 1 - ((e ? e : 1) - 128);
+	if (s > 62) {
+		sticky |= m != 0;
+		m = 0;
+		s = 62;
+	}
+	q = m >> s;
+	rest = m - (q << s);
+	half = (uint64_t)1 << (s - 1);
+	switch (csr >> 13 & 3) {
+	case 0: up = rest > half || (rest == half && (sticky || (q & 1))); break;
+	case 1: up = sign && (rest || sticky); break;
+	case 2: up = !sign && (rest || sticky); break;
+	default: up = false;
+	}
+	q += up;
+	if ((csr & 0x8000) && q < (uint64_t)1 << 52)
+		q = 0;
+	return bitsd(sign | q);
+}
+
 static inline float div_fmas32(float a, float b, float c, uint32_t k)
 {
 	float r = nf3(__builtin_fmaf(a, b, c), a, b, c);
@@ -318,8 +357,16 @@ static inline double div_fmas64(double a, double b, double c, uint32_t k)
 	if (k && r == r) {
 		double v = r * ((dbits(c) >> 52 & 2047) > 1023 ? 0x1p128 : 0x1p-128);
 
-		/* Only a denormal is rounded a second time. */
-		r = fabs(v) < 0x1p-1022 ? fma_odd64(a, b, c) * 0x1p-128 : v;
+		/* Only a denormal would be rounded a second time. */
+		if (fabs(r) >= 0x1.fffffffffffffp1023 && fabs(v) < fabs(r) && fabs(c) < 0x1p1022) {
+			/* The sum itself is out of range. What the addend does to it is its sign at most. */
+			double tiny = fabs(c) > 0x1p-800 ? c * 0x1p-128 : c == 0 ? c : c < 0 ? -0x1p-928 : 0x1p-928;
+
+			v = __builtin_fma(a * 0x1p-64, b * 0x1p-64, tiny);
+		} else if (isinf(r)) {
+			return r;
+		}
+		r = fabs(v) <= 0x1p-1022 ? fma_down128(a, b, c) : v;
 	}
 	return r;
 }

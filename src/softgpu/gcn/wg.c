@@ -251,7 +251,7 @@ static void init_wave(struct gcn_wg *wg, struct gcn_wave *w, unsigned int index,
 	w->cur = NULL;
 	w->pc = l->entry;
 	w->state = WAVE_RUN;
-	w->stop = w->slept = w->gws_queued = false;
+	w->stop = w->slept = w->gws_queued = w->apart = false;
 	w->mode = l->mode;
 	w->mxcsr_now = 0;
 	gcn_mode_changed(w);
@@ -351,6 +351,8 @@ static int64_t run_wave(struct gcn_wave *w, int64_t slice)
 	running = w;
 	if (!i)
 		i = gcn_program_find(w->wg->program, w->pc, w);
+	if (w->mode & (MODE_GPR_IDX_EN | MODE_VSKIP))
+		i = gcn_run_apart(i, w);
 	for (n = slice; n > 0 && !w->stop; n--) {
 		w->cur = i;
 		i = i->fn(i, w);

@@ -23,6 +23,7 @@ import memory  # noqa: E402
 import mfma  # noqa: E402
 import scalar  # noqa: E402
 import special  # noqa: E402
+import typed  # noqa: E402
 import vector_make  # noqa: E402
 import vectors as text  # noqa: E402
 
@@ -30,7 +31,7 @@ ISAS = ('gfx900', 'gfx906', 'gfx90a')
 
 
 def all_vectors():
-    for family in (scalar, vector_make, special, memory, mfma):
+    for family in (scalar, vector_make, special, memory, mfma, typed):
         family.make()
     return hn.vectors
 
