@@ -14,6 +14,7 @@
 #include "options/options.h"
 #include "report/names.h"
 #include "report/report.h"
+#include "reports.h"
 
 /* A constructor that takes longer than this has hung. */
 #define LOAD_SECONDS 30
@@ -198,6 +199,8 @@ static bool check_output(const char *path)
 	char error[256];
 	struct stat out, target;
 
+	if (!kr_cli_known_kind(path))
+		return false;
 	if (!kr_report_make_folders(path)) {
 		kr_cli_say("cannot write '%s': %s", path, strerror(errno));
 		return false;

@@ -30,7 +30,8 @@ size_t kr_cli_report_flags(struct kr_cli_flag out[KR_CLI_MOST_FLAGS])
 		.letter = 'o',
 		.argument = KR_ARGUMENT_REQUIRED,
 		.metavar = "FILE",
-		.help = "Also write what is printed to FILE, whose suffix tells the kind: .json, .csv, .html, or .perfetto.json. "
+		.help = "Also write what is printed to FILE, whose suffix tells the kind: .json, .csv, .html, or .perfetto.json; "
+			"none means JSON, and another is refused. "
 			"May be given several times.",
 		.joint = '\n',
 	};
@@ -202,6 +203,17 @@ static bool write_outputs(const struct kr_report *report, const char *paths)
 	return done;
 }
 
+static bool known_kinds(const char *paths)
+{
+	char *copy = strdup(paths), *state = NULL;
+	bool known = copy != NULL;
+
+	for (char *one = copy ? strtok_r(copy, "\n", &state) : NULL; one && known; one = strtok_r(NULL, "\n", &state))
+		known = kr_cli_known_kind(one);
+	free(copy);
+	return known;
+}
+
 int kr_cli_cmd_report(const struct kr_cli_command *command, int argc, char **argv)
 {
 	struct kr_report_look look = kr_report_look_of(STDOUT_FILENO);
@@ -221,6 +233,8 @@ int kr_cli_cmd_report(const struct kr_cli_command *command, int argc, char **arg
 		kr_cli_say("report: no file is given (see kreplay report --help)");
 		goto out;
 	}
+	if (arguments.values[FLAG_OUTPUT] && !known_kinds(arguments.values[FLAG_OUTPUT]))
+		goto out;
 	report = read_all(arguments.program);
 	if (!report)
 		goto out;

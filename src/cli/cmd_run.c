@@ -11,6 +11,9 @@
 #include "report/report.h"
 #include "reports.h"
 
+/* The first pass, and the 8 that --until looks at. */
+#define UNTIL_FEWEST 9
+
 const char *const kr_cli_run_description[] = {
 	"Runs COMMAND with libkreplay loaded into it. Each chosen dispatch of a kernel on an HSA "
 	"agent is run several times "
@@ -209,6 +212,11 @@ static int prepare(struct run *run)
 		kr_cli_say("libkreplay.so is not where kreplay looks for it");
 		return status;
 	}
+	if (run->options.until_cv_millionths && run->options.passes_set && run->options.passes < UNTIL_FEWEST) {
+		kr_cli_say("--until: it takes %d passes to tell whether the duration has settled; -n allows %llu",
+			   UNTIL_FEWEST, (unsigned long long)run->options.passes);
+		return status;
+	}
 	if (run->options.output && !kr_cli_check_outputs(run->options.output, run->arguments.program[0]))
 		return status;
 	run->program = kr_cli_find_program(run->arguments.program[0], &status);
@@ -255,8 +263,9 @@ static int report(struct run *run, const struct kr_cli_outcome *outcome)
 		return status ? status : KR_EXIT_BAD_USE;
 	}
 	kr_report_print(summary, STDERR_FILENO);
+	kr_cli_say_unchosen(&run->options, summary);
 	/* the program's own failure matters more */
-	if (run->options.check_fail && summary->findings > 0 && status == 0)
+	if (run->options.check_fail && (!kr_cli_compared(summary) || summary->findings > 0) && status == 0)
 		status = KR_EXIT_FOUND;
 	if (!write_outputs(run, summary) && (status == 0 || status == KR_EXIT_FOUND))
 		status = KR_EXIT_BAD_USE;

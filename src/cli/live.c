@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -22,6 +23,15 @@ static uint64_t now_ns(void)
 	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
+/* Whether the program's output appears where the line would. */
+static bool is_programs_terminal(void)
+{
+	struct stat out, error;
+
+	return isatty(STDOUT_FILENO) && fstat(STDOUT_FILENO, &out) == 0 && fstat(STDERR_FILENO, &error) == 0 &&
+	       out.st_rdev == error.st_rdev;
+}
+
 void kr_cli_live_init(struct kr_cli_live *live, const struct kr_journal *journal)
 {
 	struct kr_report_look look = kr_report_look_of(STDERR_FILENO);
@@ -29,8 +39,8 @@ void kr_cli_live_init(struct kr_cli_live *live, const struct kr_journal *journal
 
 	*live = (struct kr_cli_live){ .journal = journal, .started_ns = now_ns() };
 	live->seen_ns = live->started_ns;
-	/* one that cannot clear a line gets none */
-	if (term && strcmp(term, "dumb") != 0)
+	/* one that cannot clear a line gets none, nor does one on which the program writes */
+	if (term && strcmp(term, "dumb") != 0 && !is_programs_terminal())
 		live->width = look.width;
 }
 
@@ -61,8 +71,9 @@ void kr_cli_live_tick(struct kr_cli_live *live)
 	if (progress.executions == 0)
 		return;
 	update_rate(live, progress.windows);
-	kr_text_addf(&tail, ", pass %llu; %llu windows, %s a second; %s copied",
+	kr_text_addf(&tail, ", pass %llu; %llu window%s, %s a second; %s copied",
 		     (unsigned long long)progress.pass, (unsigned long long)progress.windows,
+		     progress.windows == 1 ? "" : "s",
 		     kr_format_fixed(rate, live->rate, 1), kr_format_bytes(bytes, progress.bytes));
 	kr_text_add(&line, "\r\033[K");
 	if (tail.length + 10 < live->width)

@@ -123,7 +123,7 @@ static void gather(struct trace *trace)
 		if (event.end_ns >= event.start_ns)
 			add_event(trace, &event);
 	}
-	if (!trace->failed)
+	if (!trace->failed && trace->event_count > 0)
 		qsort(trace->events, trace->event_count, sizeof(*trace->events), compare_events);
 	trace->base_ns = trace->event_count > 0 ? trace->events[0].start_ns : 0;
 }

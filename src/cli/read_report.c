@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* A JSON report back into memory. A file that is none, or that was cut or changed by hand, is one line and no report. */
+#include <errno.h>
 #include <inttypes.h>
 #include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "cli.h"
 #include "reports.h"
@@ -290,6 +293,20 @@ static bool read_all(struct reading *r, const json_t *root)
 	       read_windows(r, json_object_get(root, "windows")) && read_notes(r, json_object_get(root, "notes"));
 }
 
+/* Says in the file system's words or in ours why there is nothing to read; what the parser met comes behind. */
+static void say_unreadable(const char *path, const json_error_t *error)
+{
+	struct stat status;
+
+	if (stat(path, &status) != 0 || access(path, R_OK) != 0)
+		kr_cli_say("cannot read '%s': %s", path, strerror(errno));
+	else if (S_ISDIR(status.st_mode))
+		kr_cli_say("cannot read '%s': %s", path, strerror(EISDIR));
+	else
+		kr_cli_say("'%s' is not a report of kreplay's: it is not JSON (line %d: %s)", path,
+			   error->line > 0 ? error->line : 1, error->text);
+}
+
 struct kr_report *kr_cli_read_report(const char *path)
 {
 	struct reading r = { .path = path, .report = calloc(1, sizeof(*r.report)) };
@@ -298,7 +315,7 @@ struct kr_report *kr_cli_read_report(const char *path)
 	bool done = false;
 
 	if (!root)
-		kr_cli_say(error.line > 0 ? "'%s': %s, in line %d" : "'%s': %s", path, error.text, error.line);
+		say_unreadable(path, &error);
 	else if (!r.report || (read_all(&r, root) && !kr_report_summarize(r.report)))
 		kr_cli_say("no memory for '%s'", path);
 	else if (r.missing)

@@ -175,12 +175,22 @@ void kr_cli_html(struct kr_text *out, const struct kr_report *report)
 
 /* --- files --- */
 
+bool kr_cli_known_kind(const char *path)
+{
+	if (kr_report_kind_of(path) != KR_REPORT_UNKNOWN)
+		return true;
+	kr_cli_say("cannot write '%s': the suffix is none of .json, .csv, .html and .perfetto.json", path);
+	return false;
+}
+
 bool kr_cli_write_report(const struct kr_report *report, const char *path)
 {
 	struct kr_text out = { 0 };
 	bool done;
 
 	switch (kr_report_kind_of(path)) {
+	case KR_REPORT_UNKNOWN:
+		return kr_cli_known_kind(path);
 	case KR_REPORT_CSV:
 		kr_cli_csv(&out, report);
 		break;

@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "options/options.h"
 #include "report/report.h"
 #include "report/text.h"
 
@@ -14,11 +15,18 @@ void kr_cli_csv(struct kr_text *out, const struct kr_report *report);
 void kr_cli_html(struct kr_text *out, const struct kr_report *report);
 void kr_cli_perfetto(struct kr_text *out, const struct kr_report *report);
 
+/* Whether the path's suffix is one of a report, or there is none, which means JSON; says so when not. */
+bool kr_cli_known_kind(const char *path);
 /* Writes the kind that the path's suffix asks for; folders that are missing are made. False: said why. */
 bool kr_cli_write_report(const struct kr_report *report, const char *path);
 
 /* Reads a JSON report. NULL: said why. */
 struct kr_report *kr_cli_read_report(const char *path);
+
+/* After the table: why -k or --dispatch has chosen nothing, if it has. */
+void kr_cli_say_unchosen(const struct kr_options *options, const struct kr_report *report);
+/* Whether the passes of any dispatch were compared; says so when not. */
+bool kr_cli_compared(const struct kr_report *report);
 
 /* A change between two reports, kernel by kernel. */
 void kr_cli_diff(struct kr_text *out, const struct kr_report *base, const struct kr_report *report,

@@ -195,13 +195,14 @@ kr_agents_init(void)
 void
 kr_agents_finish(void)
 {
+	/* Kept: a thread that still submits while the runtime goes down holds on to
+	 * them by its queue. There is one for each agent and hsa_init. */
+	static struct kr_agent *retired;
+
 	pthread_mutex_lock(&table.mutex);
 	for (unsigned i = 0; i < table.gpus; i++) {
-		struct kr_agent *agent = table.gpu[i];
-
-		pthread_cond_destroy(&agent->changed);
-		pthread_mutex_destroy(&agent->mutex);
-		free(agent);
+		table.gpu[i]->retired = retired;
+		retired = table.gpu[i];
 	}
 	table.gpus = table.pools = 0;
 	table.host_agent.handle = table.host_pool.handle = table.host_region.handle = 0;

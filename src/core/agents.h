@@ -50,6 +50,7 @@ struct kr_agent {
 	struct kr_fence *fence;       /* likewise, see copies.h */
 	uint64_t reentered;           /* dispatches made by callbacks of the open window; the writer's */
 	hsa_amd_memory_pool_t device_pool; /* coarse-grained, 0: none */
+	struct kr_agent *retired; /* of an earlier life of the runtime */
 };
 
 /* The agent table; enumerates on first use. False when the runtime refuses. */

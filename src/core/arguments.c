@@ -350,9 +350,12 @@ kr_arguments_here(const struct kr_arguments *arguments, const void *block)
 	free(block_here);
 	block_here = NULL;
 	here = NULL;
-	for (size_t i = 0; arguments != NULL && i < arguments->count; i++)
-		if (arguments->items[i].offset + arguments->items[i].bytes > bytes)
-			bytes = arguments->items[i].offset + arguments->items[i].bytes;
+	for (size_t i = 0; arguments != NULL && i < arguments->count; i++) {
+		size_t end = (size_t)arguments->items[i].offset + arguments->items[i].bytes;
+
+		if (end > bytes)
+			bytes = end;
+	}
 	/* one in device memory may be out of the host's reach */
 	if (bytes == 0 || bytes > LARGEST_BLOCK || block == NULL || !kr_tracker_find(block, &allocation) ||
 	    allocation.agent != NULL || (uintptr_t)block - allocation.base > allocation.size - bytes)
@@ -363,6 +366,25 @@ kr_arguments_here(const struct kr_arguments *arguments, const void *block)
 	memcpy(block_here, block, bytes);
 	block_bytes = bytes;
 	here = arguments;
+}
+
+const struct kr_argument *
+kr_argument_to_host(void)
+{
+	for (size_t i = 0; here != NULL && i < here->count; i++) {
+		const struct kr_argument *a = &here->items[i];
+		struct kr_allocation found;
+		uint64_t pointer;
+
+		if (!a->is_pointer || a->is_read_only || a->bytes != sizeof(pointer) ||
+		    a->offset > block_bytes - sizeof(pointer))
+			continue;
+		memcpy(&pointer, block_here + a->offset, sizeof(pointer));
+		if (kr_tracker_find((const void *)(uintptr_t)pointer, &found) && found.left_out >= 0 &&
+		    found.left_out != KREPLAY_LEFT_OUT_EXECUTABLE)
+			return a;
+	}
+	return NULL;
 }
 
 int32_t

@@ -41,6 +41,10 @@ void kr_arguments_here(const struct kr_arguments *arguments, const void *block);
 /* The first argument of the dispatch at hand that points into the region; -1: none, or not known. */
 int32_t kr_argument_into(uint64_t address, uint64_t bytes);
 
+/* The first argument of the dispatch at hand that points to memory of the host's that a kernel may write and that no
+ * snapshot holds; NULL: none, or not known. */
+const struct kr_argument *kr_argument_to_host(void);
+
 /* For tests: one MessagePack document. */
 void kr_arguments_parse(uint64_t executable, const void *document, size_t size);
 

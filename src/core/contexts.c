@@ -116,12 +116,22 @@ void kr_contexts_lock(void)
 	pthread_mutex_unlock(&mutex);
 }
 
-bool kr_contexts_driven(void)
+static uint64_t drivers(void)
 {
 	pthread_mutex_lock(&mutex);
-	bool driven = subscribed[KREPLAY_CALLBACK_TRACING_KERNEL_REPLAY][KREPLAY_KERNEL_REPLAY_CONFIG];
+	uint64_t mask = subscribed[KREPLAY_CALLBACK_TRACING_KERNEL_REPLAY][KREPLAY_KERNEL_REPLAY_CONFIG];
 	pthread_mutex_unlock(&mutex);
-	return driven;
+	return mask;
+}
+
+bool kr_contexts_driven(void)
+{
+	return drivers() != 0;
+}
+
+bool kr_contexts_drives(uint32_t client)
+{
+	return (drivers() & kr_contexts_of(client)) != 0;
 }
 
 void kr_contexts_reset(void)

@@ -37,6 +37,8 @@ void kr_contexts_lock(void);
 unsigned kr_contexts_count(uint32_t client);
 /* Whether a context has CONFIG already. */
 bool kr_contexts_driven(void);
+/* Whether it is one of this client's. */
+bool kr_contexts_drives(uint32_t client);
 
 /*
  * Stops these clients' contexts (mask of contexts from kr_contexts_of), waits at most timeout_ms for the windows and the

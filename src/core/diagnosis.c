@@ -36,7 +36,7 @@ kr_diagnose_window(const struct kr_replay *r)
 {
 	uint64_t rest;
 
-	if (!kr_log_enabled(KR_LOG_INFO))
+	if (!kr_log_enabled(KR_LOG_INFO, "window"))
 		return;
 	rest = r->snapshot.ns + r->restore.ns;
 	rest = r->window_ns > rest ? r->window_ns - rest : 0;

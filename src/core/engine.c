@@ -13,6 +13,7 @@
 #include "core/copies.h"
 #include "core/deferred.h"
 #include "core/log.h"
+#include "core/proxy_internal.h"
 #include "core/replay.h"
 #include "core/snapshot.h"
 #include "core/tools.h"
@@ -112,9 +113,17 @@ kr_engine_stop(void)
 	if (!atomic_exchange(&engine.ended, true))
 		kr_tools_finalize();
 	atomic_store(&engine.active, false);
+	kr_proxy_abandon_all(kr_now_ns() + LAST_WAIT_NS);
 	for (unsigned i = 0; (agent = kr_agent_at(i)) != NULL; i++) {
+		/* A thread that submits to the last may be in a window, which ends after
+		 * its pass. What a window that does not end uses is left to it. */
+		if (!kr_agent_write_lock(agent, kr_now_ns() + LAST_WAIT_NS)) {
+			kr_log(KR_LOG_WARN, "engine", "the runtime is shut down in the middle of a replay");
+			continue;
+		}
 		kr_snapshot_destroy(agent);
 		kr_copy_fence_destroy(agent);
+		kr_agent_write_unlock(agent);
 	}
 	kr_tracker_clear();
 	kr_code_clear();

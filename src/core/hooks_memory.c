@@ -4,6 +4,7 @@
 #include "core/agents.h"
 #include "core/copies.h"
 #include "core/deferred.h"
+#include "core/engine.h"
 #include "core/snapshot.h"
 #include "core/tracker.h"
 #include "kreplay/kreplay.h"
@@ -119,6 +120,62 @@ kr_hook_hsa_amd_ipc_memory_detach(void *mapped_ptr)
 	if (status == HSA_STATUS_SUCCESS)
 		kr_tracker_detach(mapped_ptr);
 	return status;
+}
+
+/* The host's own stores to device memory go through no call that a window could
+ * hold up, and a restore would take them back. So device memory is said to be
+ * out of the host's reach, as it is on a machine without a large BAR, and
+ * programs that ask use the copy calls instead (HIP does for small copies). */
+hsa_status_t
+kr_hook_hsa_amd_agent_memory_pool_get_info(hsa_agent_t agent, hsa_amd_memory_pool_t pool,
+                                           hsa_amd_agent_memory_pool_info_t attribute, void *value)
+{
+	hsa_status_t status = kr_next.hsa_amd_agent_memory_pool_get_info(agent, pool, attribute, value);
+
+	if (status == HSA_STATUS_SUCCESS && attribute == HSA_AMD_AGENT_MEMORY_POOL_INFO_ACCESS && kr_engine_active() &&
+	    kr_agent_find(agent) == NULL && kr_pool_kind(pool.handle, NULL) == KR_POOL_DEVICE)
+		*(hsa_amd_memory_pool_access_t *)value = HSA_AMD_MEMORY_POOL_ACCESS_NEVER_ALLOWED;
+	return status;
+}
+
+/* ---- host memory made known to agents ---- */
+
+static void
+note_lock(hsa_status_t status, size_t size, void *const *agent_ptr)
+{
+	hsa_amd_memory_pool_t pool;
+
+	if (status == HSA_STATUS_SUCCESS && agent_ptr != NULL && kr_agents_init() && kr_host_pool(&pool))
+		kr_tracker_add(*agent_ptr, size, pool.handle, 0, KREPLAY_REGION_POOL);
+}
+
+hsa_status_t
+kr_hook_hsa_amd_memory_lock(void *host_ptr, size_t size, hsa_agent_t *agents, int num_agent, void **agent_ptr)
+{
+	hsa_status_t status = kr_next.hsa_amd_memory_lock(host_ptr, size, agents, num_agent, agent_ptr);
+
+	note_lock(status, size, agent_ptr);
+	return status;
+}
+
+hsa_status_t
+kr_hook_hsa_amd_memory_lock_to_pool(void *host_ptr, size_t size, hsa_agent_t *agents, int num_agent,
+                                    hsa_amd_memory_pool_t pool, uint32_t flags, void **agent_ptr)
+{
+	hsa_status_t status =
+		kr_next.hsa_amd_memory_lock_to_pool(host_ptr, size, agents, num_agent, pool, flags, agent_ptr);
+
+	note_lock(status, size, agent_ptr);
+	return status;
+}
+
+hsa_status_t
+kr_hook_hsa_amd_memory_unlock(void *host_ptr)
+{
+	/* The agents' address is not told here; where it is the host's, and that is
+	 * usual, the note goes. One that stays is replaced by the next lock. */
+	kr_tracker_remove(host_ptr);
+	return kr_next.hsa_amd_memory_unlock(host_ptr);
 }
 
 /* ---- copies ---- */

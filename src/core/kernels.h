@@ -24,6 +24,7 @@ struct kr_kernel {
 	uint32_t kernarg_bytes; /* 0: unknown */
 	_Atomic uint32_t journal; /* row in the report, 0: none yet */
 	uint64_t executable;
+	_Atomic bool slow;   /* a pass of it kept a ringing thread for too long: the worker's from now on */
 	const struct kr_arguments *arguments; /* NULL: not known */
 };
 

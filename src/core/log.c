@@ -33,8 +33,13 @@ void kr_log_set_level(enum kr_level level)
 	atomic_store_explicit(&chosen_level, (int)level, memory_order_relaxed);
 }
 
-bool kr_log_enabled(enum kr_level level)
+bool kr_log_enabled(enum kr_level level, const char *topic)
 {
+	const struct kr_log_topic *own = kr_options_get()->log_topics;
+
+	for (unsigned i = 0; topic && i < KR_LOG_TOPICS && own[i].name[0]; i++)
+		if (strcmp(own[i].name, topic) == 0)
+			return (int)level <= own[i].level;
 	return (int)level <= current_level();
 }
 
@@ -71,7 +76,7 @@ void kr_log(enum kr_level level, const char *topic, const char *format, ...)
 {
 	va_list arguments;
 
-	if (!kr_log_enabled(level))
+	if (!kr_log_enabled(level, topic))
 		return;
 	va_start(arguments, format);
 	write_line(topic, format, arguments);
@@ -111,7 +116,7 @@ bool kr_log_once(const char *key, enum kr_level level, const char *topic, const 
 
 	if (!claim_key(key))
 		return false;
-	if (kr_log_enabled(level)) {
+	if (kr_log_enabled(level, topic)) {
 		va_start(arguments, format);
 		write_line(topic, format, arguments);
 		va_end(arguments);

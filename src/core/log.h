@@ -31,8 +31,8 @@ void kr_log(enum kr_level level, const char *topic, const char *format, ...)
 bool kr_log_once(const char *key, enum kr_level level, const char *topic, const char *format, ...)
 	__attribute__((format(printf, 4, 5)));
 
-/* Whether a line of this level would be written: to skip the making of costly arguments. */
-bool kr_log_enabled(enum kr_level level);
+/* Whether a line of this level and topic would be written: to skip the making of costly arguments. */
+bool kr_log_enabled(enum kr_level level, const char *topic);
 
 /* Overrides the level of KREPLAY_LOG (tests). */
 void kr_log_set_level(enum kr_level level);

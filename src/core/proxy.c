@@ -12,6 +12,7 @@
 #include "core/collector.h"
 #include "core/completer.h"
 #include "core/driver.h"
+#include "core/engine.h"
 #include "core/kernels.h"
 #include "core/log.h"
 #include "core/proxy_internal.h"
@@ -265,7 +266,7 @@ ask(struct kr_proxy *p)
 		return;
 	describe(p, &p->replay.dispatch);
 	kr_collect_dispatch(p->replay.dispatch.journal_kernel);
-	if (!kr_replay_wanted())
+	if (!kr_engine_active() || !kr_replay_wanted() || atomic_load(&p->dying))
 		return;
 	if (p->kernel != NULL && kr_driver_ignores(p->kernel->id)) {
 		remember(p, p->packet.dispatch.kernel_object, p->kernel, true);
@@ -322,6 +323,8 @@ settle(struct kr_proxy *p, uint64_t deadline)
 	}
 	if (p->stage == KR_STAGE_WINDOW) {
 		park(p);
+		if (deadline != 0 && p->kernel != NULL && atomic_load(&p->kernel->slow))
+			return false;
 		switch (kr_window_run(p, deadline)) {
 		case KR_WINDOW_DONE:
 			p->stage = KR_STAGE_NONE;

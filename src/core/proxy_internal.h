@@ -16,6 +16,9 @@ void kr_proxy_finish_ring(struct kr_proxy *proxy);
  * a ring, go to the worker. True when there are any. With the agent's mutex. */
 bool kr_proxy_look(struct kr_proxy *proxy);
 
+/* For the end of the runtime, see queues.c. `deadline` is CLOCK_MONOTONIC in ns. */
+void kr_proxy_abandon_all(uint64_t deadline);
+
 /* Gives the parked queue to its worker, which is made when there is none yet.
  * Where no thread can be made, the caller does the work itself. */
 void kr_worker_take_over(struct kr_proxy *proxy);

@@ -250,3 +250,36 @@ kr_proxy_destroy(struct kr_proxy *p)
 	dispose(p);
 	return status;
 }
+
+/* The runtime goes down with queues alive: nobody looks through them any more.
+ * Their threads are let to finish for a moment; a call that comes later finds
+ * no proxy and goes to the runtime as it is. */
+void
+kr_proxy_abandon_all(uint64_t deadline)
+{
+	struct kr_agent *agent;
+
+	for (unsigned i = 0; (agent = kr_agent_at(i)) != NULL; i++) {
+		pthread_mutex_lock(&agent->mutex);
+		for (struct kr_proxy *p = agent->queues; p != NULL; p = p->next_on_agent) {
+			uint32_t free_now = KR_QUEUE_FREE;
+
+			atomic_store(&p->dying, true);
+			pthread_mutex_lock(&queues.mutex);
+			kr_ptrmap_remove(&queues.by_queue, (uint64_t)(uintptr_t)p->soft);
+			kr_ptrmap_remove(&queues.by_doorbell, p->doorbell.handle);
+			pthread_mutex_unlock(&queues.mutex);
+			atomic_fetch_sub(&kr_proxy_count, 1);
+			/* Kept owned, so that nobody who is on the way in gets further. */
+			pthread_mutex_unlock(&agent->mutex);
+			while (!atomic_compare_exchange_strong(&p->owner, &free_now, KR_QUEUE_PARKED) &&
+			       kr_now_ns() < deadline) {
+				free_now = KR_QUEUE_FREE;
+				sched_yield();
+			}
+			pthread_mutex_lock(&agent->mutex);
+		}
+		agent->queues = NULL;
+		pthread_mutex_unlock(&agent->mutex);
+	}
+}

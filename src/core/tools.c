@@ -299,9 +299,42 @@ static void make_global(void)
 		dlopen(info.dli_fname, RTLD_NOW | RTLD_NOLOAD | RTLD_GLOBAL);
 }
 
+/* The tool that drives: no other can have subscribed to CONFIG. */
+static const char *driving_label(void)
+{
+	unsigned count = atomic_load(&tool_count);
+
+	for (unsigned i = 0; i < count; i++)
+		if (kr_contexts_drives(i + 1))
+			return tools[i].label;
+	return "another";
+}
+
+/* What was asked of the built-in driver, which another takes the place of. */
+static void say_unused(const struct kr_options *options)
+{
+	const char *names[] = { options->passes_set ? "-n" : NULL, options->kernel_count ? "-k" : NULL,
+				options->dispatches.count ? "--dispatch" : NULL,
+				options->until_cv_millionths ? "--until" : NULL };
+	char list[64] = "";
+	size_t named = 0;
+
+	for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+		size_t length = strlen(list);
+
+		if (names[i])
+			snprintf(list + length, sizeof list - length, "%s%s", named++ ? ", " : "", names[i]);
+	}
+	if (named)
+		kr_log(KR_LOG_WARN, NULL, "tool '%s' decides the passes: %s %s not used", driving_label(), list,
+		       named == 1 ? "is" : "are");
+}
+
 static void load_driver(void)
 {
 	kr_contexts_open(driver_client);
+	if (kr_contexts_driven())
+		say_unused(kr_options_get());
 	if (!kr_driver_configure(kr_options_get()))
 		kr_contexts_drop(driver_client);
 	kr_contexts_close();

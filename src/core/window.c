@@ -2,6 +2,7 @@
 #include "core/window.h"
 
 #include <sched.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "core/agents.h"
@@ -138,6 +139,22 @@ drain_siblings(struct window *w, uint64_t deadline)
 
 /* ---- what the replay loop asks for ---- */
 
+/* What a kernel writes to host memory stays (contract, section 5). Where it
+ * adds up there, the result is that of every pass. */
+static void
+warn_of_host_memory(const struct kr_proxy *p)
+{
+	const struct kr_argument *a = kr_argument_to_host();
+	char key[32];
+
+	if (a == NULL || p->kernel == NULL)
+		return;
+	snprintf(key, sizeof(key), "host-memory-%llu", (unsigned long long)p->kernel->id);
+	kr_log_once(key, KR_LOG_WARN, "window",
+		    "kernel %s is given host memory (argument '%s'): what it writes there is not undone between passes",
+		    p->kernel->name, a->name != NULL ? a->name : "?");
+}
+
 static kreplay_decline_t
 take_snapshot(void *data, kreplay_phase_stats_t *stats)
 {
@@ -158,6 +175,7 @@ take_snapshot(void *data, kreplay_phase_stats_t *stats)
 			      w->proxy->kernel != NULL ? w->proxy->kernel->kernarg_bytes : 0);
 	kr_arguments_here(w->proxy->kernel != NULL ? w->proxy->kernel->arguments : NULL,
 			  w->proxy->packet.dispatch.kernarg_address);
+	warn_of_host_memory(w->proxy);
 	why = kr_snapshot_take(w->snapshot, stats);
 	if (kr_snapshot_is_plain(w->snapshot))
 		w->proxy->replay.flags |= KREPLAY_FLAG_PLAIN_COPIES;
@@ -166,15 +184,20 @@ take_snapshot(void *data, kreplay_phase_stats_t *stats)
 
 /* A pass that takes long may be waiting for somebody whom the window keeps
  * waiting: another queue's kernel, or the very thread that rang. It is given up
- * at the drain time, and well before that when somebody does wait. */
+ * at the drain time, and before that when somebody does wait, or when this is the
+ * thread that rang. In that case the kernel may just be slow, so its later
+ * windows are the worker's, where nobody is kept. */
 static bool
 is_stuck(const struct window *w, uint64_t pass, uint64_t waited)
 {
 	uint64_t limit = drain_time_ns();
 	bool others = atomic_load(&w->agent->waiting) != 0;
+	bool rang = !(w->proxy->replay.flags & KREPLAY_FLAG_OTHER_THREAD);
 
-	if (waited <= limit && !(others && waited > limit / 6))
+	if (waited <= limit && !(others && waited > limit / 6) && !(rang && waited > limit / 2))
 		return false;
+	if (rang && w->proxy->kernel != NULL)
+		atomic_store(&w->proxy->kernel->slow, true);
 	kr_log(KR_LOG_WARN, "window",
 	       "pass %llu of kernel %s (dispatch %llu, queue %llu) has not finished after %.1f s%s: it is left to "
 	       "itself, and the dispatch is not replayed further",

@@ -347,17 +347,43 @@ static bool set_extent(struct kr_options *options, const char *value, char *erro
 	return true;
 }
 
+/* LEVEL[,TOPIC=LEVEL...] */
 static bool set_level(struct kr_options *options, const char *value, char *error, size_t error_size)
 {
 	static const char *const levels[] = { "error", "warn", "info", "debug", NULL };
-	int level = find_word(levels, value);
+	struct kr_log_topic topics[KR_LOG_TOPICS] = { 0 };
+	int general = options->log_level, level;
+	unsigned count = 0;
 
-	if (level < 0) {
-		snprintf(error, error_size, "'%s' is not a level (error, warn, info or debug)",
-			 value);
-		return false;
+	for (const char *item = value;; item++) {
+		size_t length = strcspn(item, ",");
+		const char *equals = memchr(item, '=', length);
+		const char *word = equals ? equals + 1 : item;
+		char text[32];
+
+		snprintf(text, sizeof text, "%.*s", (int)(item + length - word), word);
+		level = find_word(levels, text);
+		if (level < 0) {
+			snprintf(error, error_size, "'%s' is not a level (error, warn, info or debug)", text);
+			return false;
+		}
+		if (!equals) {
+			general = level;
+		} else if (equals == item || (size_t)(equals - item) >= sizeof topics[0].name ||
+			   count == KR_LOG_TOPICS) {
+			snprintf(error, error_size, "'%.*s' is not TOPIC=LEVEL, or there are more than %d of them",
+				 (int)length, item, KR_LOG_TOPICS);
+			return false;
+		} else {
+			memcpy(topics[count].name, item, (size_t)(equals - item));
+			topics[count++].level = level;
+		}
+		item += length;
+		if (!*item)
+			break;
 	}
-	options->log_level = level;
+	options->log_level = general;
+	memcpy(options->log_topics, topics, sizeof topics);
 	return true;
 }
 
@@ -371,8 +397,8 @@ static bool set_switch(bool *field, const char *value, char *error, size_t error
 	return true;
 }
 
-bool kr_option_set(struct kr_options *options, enum kr_option_id id, const char *value, char *error,
-		   size_t error_size)
+static bool set_option(struct kr_options *options, enum kr_option_id id, const char *value, char *error,
+		       size_t error_size)
 {
 	if (value[0] == '\0' && kr_option_table[id].type != KR_TYPE_SPEC && kr_option_table[id].type != KR_TYPE_CHECK) {
 		snprintf(error, error_size, "an empty value");
@@ -428,6 +454,18 @@ bool kr_option_set(struct kr_options *options, enum kr_option_id id, const char 
 	}
 	snprintf(error, error_size, "no such option");
 	return false;
+}
+
+bool kr_option_set(struct kr_options *options, enum kr_option_id id, const char *value, char *error,
+		   size_t error_size)
+{
+	bool done = set_option(options, id, value, error, error_size);
+
+	/* the value is quoted, and may hold line ends and worse */
+	for (char *at = error; !done && *at; at++)
+		if ((unsigned char)*at < ' ' || *at == 0x7f)
+			*at = '?';
+	return done;
 }
 
 static bool makes_active(enum kr_option_scope scope)

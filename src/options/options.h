@@ -75,6 +75,13 @@ struct kr_budget {
 	unsigned percent;
 };
 
+/* A topic of the log that has a level of its own. */
+#define KR_LOG_TOPICS 8
+struct kr_log_topic {
+	char name[16];
+	int level;
+};
+
 struct kr_options {
 	bool active; /* one of the options that make a preloaded library active is set, and all are
 			valid */
@@ -102,6 +109,7 @@ struct kr_options {
 	bool scope_kernargs; /* save only what the kernel's arguments point into */
 	bool verify_scope;   /* and watch the rest */
 	int log_level; /* enum kr_level of core/log.h: 0 error, 1 warn, 2 info, 3 debug */
+	struct kr_log_topic log_topics[KR_LOG_TOPICS]; /* up to the first without a name */
 	bool test_no_restore;
 };
 

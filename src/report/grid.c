@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 #include "grid.h"
 
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "report.h"
 
-#define NAME_COLUMNS 48          /* the longest name when there is no terminal to fit */
-#define SHORTEST_NAME_COLUMNS 16 /* on a terminal too narrow for the table */
+#define SHORTEST_NAME_COLUMNS 16 /* of a longer name, on a terminal too narrow for the table */
 #define GAP 2
 
 size_t kr_text_add_clean(struct kr_text *out, const char *text)
@@ -50,12 +50,65 @@ static size_t bytes_of(const char *text, size_t columns)
 	return at;
 }
 
+static void replace(struct kr_text *text, struct kr_text *by)
+{
+	kr_text_finish(text);
+	*text = *by;
+}
+
+/* Where the list of parameters opens in `f(int, g(*)())`; NULL: the name does not end in one. */
+static const char *parameters_of(const char *name)
+{
+	size_t at = strlen(name), depth = 0;
+
+	if (at == 0 || name[at - 1] != ')')
+		return NULL;
+	while (at-- > 0) {
+		depth += name[at] == ')';
+		if (name[at] == '(' && --depth == 0)
+			return at > 0 ? name + at : NULL;
+	}
+	return NULL;
+}
+
+/* What can go before the name itself has to: the result that every kernel has, and what stands behind in the parameters. */
+static size_t shorten_signature(struct kr_text *text, size_t have, size_t columns)
+{
+	struct kr_text cut = { 0 };
+	const char *name = text->data, *parameters;
+	size_t head;
+
+	if (strncmp(name, "void ", 5) == 0) {
+		name += 5;
+		have -= 5;
+	}
+	parameters = parameters_of(name);
+	/* characters in front of the parameters: a byte that goes on with one is none */
+	head = 0;
+	for (const char *at = name; parameters && at < parameters; at++)
+		head += ((unsigned char)*at & 0xc0) != 0x80;
+	if (have <= columns || !parameters) {
+		kr_text_add(&cut, name);
+	} else if (head + 5 <= columns) {
+		kr_text_add_bytes(&cut, name, bytes_of(name, columns - 4));
+		kr_text_add(&cut, "...)");
+		have = columns;
+	} else {
+		kr_text_add_bytes(&cut, name, (size_t)(parameters - name));
+		have = head;
+	}
+	replace(text, &cut);
+	return have;
+}
+
 /* Takes the middle out of a long name: the front names the kernel, the end tells template instances apart. */
 static size_t shorten(struct kr_text *text, size_t have, size_t columns)
 {
 	struct kr_text cut = { 0 };
 	size_t front, back;
 
+	if (have > columns && !text->failed)
+		have = shorten_signature(text, have, columns);
 	if (have <= columns || text->failed)
 		return have;
 	back = (columns - 3) / 2;
@@ -63,8 +116,7 @@ static size_t shorten(struct kr_text *text, size_t have, size_t columns)
 	kr_text_add_bytes(&cut, text->data, bytes_of(text->data, front));
 	kr_text_add(&cut, "...");
 	kr_text_add(&cut, text->data + bytes_of(text->data, have - back));
-	kr_text_finish(text);
-	*text = cut;
+	replace(text, &cut);
 	return columns;
 }
 
@@ -110,7 +162,7 @@ static void print_heading(struct kr_text *out, const struct kr_grid *grid, size_
 
 void kr_grid_print(struct kr_text *out, struct kr_grid *grid, unsigned width, bool colour)
 {
-	size_t widths[KR_GRID_MOST_FIGURES], taken = 0, allowed = NAME_COLUMNS;
+	size_t widths[KR_GRID_MOST_FIGURES], taken = 0, allowed = SIZE_MAX, reserved;
 	bool left_out[KR_GRID_MOST_FIGURES] = { false };
 	size_t name_width = strlen(grid->name_heading);
 
@@ -123,12 +175,16 @@ void kr_grid_print(struct kr_text *out, struct kr_grid *grid, unsigned width, bo
 		}
 		taken += GAP + widths[i];
 	}
-	for (const char *drop = grid->dropped; width > 0 && drop && *drop && width < taken + SHORTEST_NAME_COLUMNS; drop++) {
+	reserved = name_width;
+	for (size_t j = 0; j < grid->row_count; j++)
+		reserved = grid->rows[j].name_columns > reserved ? grid->rows[j].name_columns : reserved;
+	reserved = reserved < SHORTEST_NAME_COLUMNS ? reserved : SHORTEST_NAME_COLUMNS;
+	for (const char *drop = grid->dropped; width > 0 && drop && *drop && width < taken + reserved; drop++) {
 		left_out[*drop - '0'] = true;
 		taken -= GAP + widths[*drop - '0'];
 	}
 	if (width > 0)
-		allowed = width > taken + SHORTEST_NAME_COLUMNS ? width - taken : SHORTEST_NAME_COLUMNS;
+		allowed = width > taken + reserved ? width - taken : SHORTEST_NAME_COLUMNS;
 	for (size_t j = 0; j < grid->row_count; j++) {
 		struct kr_grid_row *row = &grid->rows[j];
 

@@ -37,7 +37,7 @@ void kr_grid_print(struct kr_text *out, struct kr_grid *grid, unsigned width, bo
 size_t kr_text_add_clean(struct kr_text *out, const char *text);
 /* Text in a colour, when `on`. */
 void kr_text_add_coloured(struct kr_text *out, const char *text, enum kr_colour colour, bool on);
-/* The same text with its middle left out when it has more than `columns`; at least 8. */
+/* The same text, shortened as names in a table are when it has more than `columns`; at least 8. */
 void kr_text_add_shortened(struct kr_text *out, const char *text, size_t columns);
 
 #endif

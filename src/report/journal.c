@@ -408,7 +408,8 @@ static struct kr_journal_note_record *claim_note(struct kr_journal *journal, uin
 	uint64_t at = atomic_load(&journal->header->notes_used);
 
 	do {
-		if (at > journal->note_room || bytes > journal->note_room - at)
+		/* no multiple: the program wrote over it */
+		if (at % sizeof(*record) || at > journal->note_room || bytes > journal->note_room - at)
 			return NULL;
 	} while (!atomic_compare_exchange_weak(&journal->header->notes_used, &at, at + bytes));
 	record = (void *)(journal->notes + at);

@@ -16,6 +16,13 @@ static bool ends_in(const char *text, const char *end)
 	return length >= tail && strcmp(text + length - tail, end) == 0;
 }
 
+static bool has_suffix(const char *path)
+{
+	const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path, *dot = strrchr(name, '.');
+
+	return dot && dot != name && dot[1];
+}
+
 enum kr_report_kind kr_report_kind_of(const char *path)
 {
 	if (ends_in(path, ".perfetto.json"))
@@ -24,7 +31,7 @@ enum kr_report_kind kr_report_kind_of(const char *path)
 		return KR_REPORT_CSV;
 	if (ends_in(path, ".html") || ends_in(path, ".htm"))
 		return KR_REPORT_HTML;
-	return KR_REPORT_JSON;
+	return ends_in(path, ".json") || !has_suffix(path) ? KR_REPORT_JSON : KR_REPORT_UNKNOWN;
 }
 
 int32_t kr_report_rank(void)

@@ -11,9 +11,10 @@ enum kr_report_kind {
 	KR_REPORT_CSV,
 	KR_REPORT_HTML,
 	KR_REPORT_PERFETTO,
+	KR_REPORT_UNKNOWN,
 };
 
-/* By the end of the name: ".perfetto.json", ".csv", ".html"; JSON for everything else. */
+/* By the end of the name: ".perfetto.json", ".json", ".csv", ".html"; JSON too for a name without a suffix. */
 enum kr_report_kind kr_report_kind_of(const char *path);
 
 /* This process's rank in its parallel program, -1: none. From the variables of Open MPI, MPICH (PMI), Slurm and torchrun. */

@@ -147,7 +147,10 @@ static void add_note(struct kr_text *out, const struct kr_report *report, const 
 	kr_text_add_coloured(out, topic.data ? topic.data : "", colour, look->colour);
 	kr_text_add(out, " ");
 	if (note->kernel != KR_REPORT_NONE) {
-		kr_text_add_shortened(out, report->kernels[note->kernel].name, 48);
+		if (look->width > 0)
+			kr_text_add_shortened(out, report->kernels[note->kernel].name, 48);
+		else
+			kr_text_add_clean(out, report->kernels[note->kernel].name);
 		kr_text_add(out, ": ");
 	}
 	for (char *line = strtok_r(copy, "\n", &state); line; line = strtok_r(NULL, "\n", &state)) {

@@ -45,7 +45,8 @@ static bool add_table(struct kr_text *out, const struct kr_report *report, const
 		.name_heading = "kernel",
 		.headings = headings,
 		.figures = sizeof(headings) / sizeof(headings[0]),
-		.dropped = "12036", /* replayed, declined, dispatches, passes, max */
+		/* declined where there is nothing, replayed, declined, dispatches, passes, max */
+		.dropped = report->declined.total > 0 ? "12036" : "21036",
 	};
 	bool done = true;
 
@@ -81,21 +82,25 @@ static void add_missing(struct kr_text *out, const struct kr_report *report)
 			     (unsigned long long)report->torn);
 }
 
-static void add_totals(struct kr_text *out, const struct kr_report *report)
+static void add_totals(struct kr_text *out, const struct kr_report *report, const struct kr_report_look *look)
 {
-	char number[4][KR_TEXT_NUMBER];
+	char number[4][KR_TEXT_NUMBER], memory[4 * KR_TEXT_NUMBER + 80], windows[KR_TEXT_NUMBER + 16];
+	bool fits;
 
 	kr_text_add(out, "total: ");
 	add_count(out, report->dispatches, "dispatch, ", "dispatches, ");
 	kr_text_addf(out, "%llu replayed, %llu declined, ", (unsigned long long)report->replayed,
 		     (unsigned long long)report->declined.total);
 	add_count(out, report->passes, "pass\n", "passes\n");
-	kr_text_addf(out,
-		     "memory: %s snapshotted, %s restored, %s over the host link; %s in windows\n",
+	snprintf(memory, sizeof(memory), "memory: %s snapshotted, %s restored, %s over the host link; ",
 		     kr_format_bytes(number[0], report->snapshot_bytes),
 		     kr_format_bytes(number[1], report->restored_bytes),
-		     kr_format_bytes(number[2], report->host_link_bytes),
-		     kr_format_duration(number[3], (double)report->window_ns));
+		     kr_format_bytes(number[2], report->host_link_bytes));
+	snprintf(windows, sizeof(windows), "%s in windows\n",
+		 kr_format_duration(number[3], (double)report->window_ns));
+	fits = look->width == 0 || strlen(memory) + strlen(windows) - 1 <= look->width;
+	/* the blank that the line would be broken at goes */
+	kr_text_addf(out, "%.*s%s%s", (int)strlen(memory) - !fits, memory, fits ? "" : "\n        ", windows);
 	for (size_t i = 0; i < report->declined.count; i++) {
 		kr_text_add(out, i == 0 ? "declined: " : ", ");
 		kr_text_add_clean(out, report->declined.items[i].reason);
@@ -117,7 +122,7 @@ char *kr_report_format_look(const struct kr_report *report, const struct kr_repo
 		kr_text_finish(&out);
 		return NULL;
 	} else {
-		add_totals(&out, report);
+		add_totals(&out, report, look);
 		if (look->timing)
 			kr_report_add_timing(&out, report, look);
 		if (look->dispatches)

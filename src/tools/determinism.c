@@ -15,10 +15,13 @@
 /* Notes of one dispatch; what comes after is counted. */
 #define MOST_NOTES 16
 #define CHUNK (UINT64_C(1) << 20)
+/* Changes with a shorter gap between them are read at once. */
+#define NEAR 4096
 
 struct kept {
 	uint64_t address, bytes;
 	uint64_t offset; /* in `bytes` of the window */
+	uint64_t region; /* its place among the regions */
 };
 
 struct hashed {
@@ -40,7 +43,7 @@ struct window {
 	bool incomplete; /* not all of what pass 0 changed was kept */
 	unsigned notes;
 	uint64_t differences; /* pairs of pass and region */
-	uint64_t at;          /* region looked at */
+	uint64_t at;          /* region that the walk over the changes has come to */
 };
 
 static _Thread_local struct window here;
@@ -66,6 +69,7 @@ static void begin_window(kreplay_dispatch_id_t dispatch)
 {
 	here.dispatch = dispatch;
 	here.region_count = here.range_count = 0;
+	here.at = 0;
 	here.byte_count = 0;
 	here.unusable = here.incomplete = false;
 	here.notes = 0;
@@ -99,33 +103,98 @@ static int hash_first(const kreplay_memory_region_t *region, void *data)
 	return 0;
 }
 
+/* Notes a piece of one region that pass 0 changed; its bytes are read when all are known. */
+static bool keep_piece(uint64_t address, uint64_t bytes, uint64_t region)
+{
+	struct kept *last = here.range_count ? &here.ranges[here.range_count - 1] : NULL;
+	uint64_t gap = last && last->region == region ? address - (last->address + last->bytes) : UINT64_MAX;
+
+	/* the bytes of a short gap, which pass 0 left as they were, take less than a range of their own */
+	if (gap <= sizeof(struct kept)) {
+		last->bytes += gap + bytes;
+		here.byte_count += gap + bytes;
+	} else {
+		if (!grow((void **)&here.ranges, &here.range_room, here.range_count + 1, sizeof *here.ranges))
+			return false;
+		here.ranges[here.range_count++] = (struct kept){ address, bytes, here.byte_count, region };
+		here.byte_count += bytes;
+	}
+	return here.byte_count <= MOST_KEPT;
+}
+
+/* Ranges and regions rise, so that each is walked once. A range may go on in the next region. */
 static int keep_range(const kreplay_memory_range_t *range, void *data)
 {
-	size_t room = here.byte_room;
+	uint64_t at = range->address, end = range->address + range->bytes;
 
 	(void)data;
-	if (here.byte_count + range->bytes > MOST_KEPT ||
-	    !grow((void **)&here.ranges, &here.range_room, here.range_count + 1, sizeof *here.ranges) ||
-	    !grow((void **)&here.bytes, &room, here.byte_count + range->bytes, 1)) {
-		here.incomplete = true;
-		return 1;
+	while (at < end && here.at < here.region_count) {
+		const kreplay_memory_region_t *region = &here.regions[here.at].region;
+		uint64_t limit = region->address + region->bytes;
+
+		if (at >= limit) {
+			here.at++;
+			continue;
+		}
+		at = at < region->address ? region->address : at;
+		limit = end < limit ? end : limit;
+		if (at < limit && !keep_piece(at, limit - at, here.at)) {
+			here.incomplete = true;
+			return 1;
+		}
+		at = limit;
 	}
-	here.byte_room = room;
-	if (here.memory->read_current(here.memory, range->address, here.bytes + here.byte_count, range->bytes) !=
-	    KREPLAY_STATUS_SUCCESS) {
-		here.incomplete = true;
-		return 1;
-	}
-	here.ranges[here.range_count++] = (struct kept){ range->address, range->bytes, here.byte_count };
-	here.byte_count += range->bytes;
 	return 0;
+}
+
+/* Ranges [first, end) lie close together in one region: one read for all of them. */
+static bool read_span(size_t first, size_t end, unsigned char *span)
+{
+	const struct kept *from = &here.ranges[first], *last = &here.ranges[end - 1];
+
+	if (end - first == 1)
+		return here.memory->read_current(here.memory, from->address, here.bytes + from->offset, from->bytes) ==
+		       KREPLAY_STATUS_SUCCESS;
+	if (here.memory->read_current(here.memory, from->address, span, last->address + last->bytes - from->address) !=
+	    KREPLAY_STATUS_SUCCESS)
+		return false;
+	for (const struct kept *one = from; one <= last; one++)
+		memcpy(here.bytes + one->offset, span + (one->address - from->address), one->bytes);
+	return true;
+}
+
+/* A read has a cost of its own, which for a few bytes is most of it. */
+static bool read_kept(void)
+{
+	unsigned char *span = malloc(CHUNK);
+	size_t room = here.byte_room;
+	bool done = span && grow((void **)&here.bytes, &room, here.byte_count, 1);
+
+	here.byte_room = room;
+	for (size_t first = 0, end; done && first < here.range_count; first = end) {
+		const struct kept *from = &here.ranges[first];
+
+		for (end = first + 1; end < here.range_count; end++) {
+			const struct kept *next = &here.ranges[end], *last = next - 1;
+
+			if (next->region != from->region || next->address - (last->address + last->bytes) >= NEAR ||
+			    next->address + next->bytes - from->address > CHUNK)
+				break;
+		}
+		done = read_span(first, end, span);
+	}
+	free(span);
+	return done;
 }
 
 static void look_first(void)
 {
 	if (here.memory->iterate_regions(here.memory, hash_first, NULL) != KREPLAY_STATUS_SUCCESS)
 		here.unusable = true;
-	if (!here.unusable && here.memory->iterate_changes(here.memory, keep_range, NULL) != KREPLAY_STATUS_SUCCESS)
+	if (here.unusable)
+		return;
+	if (here.memory->iterate_changes(here.memory, keep_range, NULL) != KREPLAY_STATUS_SUCCESS ||
+	    here.incomplete || !read_kept())
 		here.incomplete = true;
 }
 
@@ -377,8 +446,11 @@ static void finalize(void *data)
 	kreplay_report_note_t note = { .size = sizeof note, .topic = "determinism", .pass = KREPLAY_NO_PASS };
 
 	(void)data;
-	text_add(&text, "%" PRIu64 " dispatches compared, the passes of %" PRIu64 " differ", dispatches_checked,
-		 dispatches_differing);
+	text_add(&text, "%" PRIu64 " dispatch%s compared: ", dispatches_checked, dispatches_checked == 1 ? "" : "es");
+	if (dispatches_checked && !dispatches_differing)
+		text_add(&text, "all passes agree");
+	else
+		text_add(&text, "the passes of %" PRIu64 " differ", dispatches_differing);
 	text_add(&json, "{\"dispatches\": %" PRIu64 ", \"differing\": %" PRIu64 "}", dispatches_checked,
 		 dispatches_differing);
 	note.text = text.failed ? NULL : text.data;

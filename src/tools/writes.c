@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * writes: what a dispatch wrote, as its first pass left it. An allocation that an argument points to and that holds what it
- * held is listed as read only, any other such allocation as untouched. A byte that was written with the value that it had
- * cannot be told from one that was not written.
+ * writes: what a dispatch changed, as its first pass left it. An unchanged allocation is listed when an argument points to
+ * it, and counted otherwise. A byte that was written with the value that it had cannot be told from one that was not
+ * written, which is why nothing is called read-only here.
  */
 #include "common.h"
 
@@ -89,7 +89,7 @@ static int add_change(const kreplay_memory_range_t *range, void *data)
 
 static const char *state_of(const struct region *region)
 {
-	return region->bytes ? "written" : region->region.argument >= 0 ? "read-only" : "untouched";
+	return region->bytes ? "changed" : "unchanged";
 }
 
 static void add_region_json(struct text *out, kreplay_kernel_id_t kernel, const struct region *region)
@@ -100,7 +100,7 @@ static void add_region_json(struct text *out, kreplay_kernel_id_t kernel, const 
 		 (unsigned long long)region->region.address, (unsigned long long)region->region.bytes,
 		 region_kind_name(region->region.kind));
 	text_add_argument_json(out, kernel, region->region.argument);
-	text_add(out, "\"state\": \"%s\", \"written_bytes\": %llu, \"range_count\": %llu, \"ranges\": [",
+	text_add(out, "\"state\": \"%s\", \"changed_bytes\": %llu, \"range_count\": %llu, \"ranges\": [",
 		 state_of(region), (unsigned long long)region->bytes, (unsigned long long)region->ranges);
 	for (uint64_t i = 0; i < listed; i++)
 		text_add(out, "%s[%llu, %llu]", i ? ", " : "",
@@ -115,7 +115,7 @@ static void add_region_text(struct text *out, kreplay_kernel_id_t kernel, const 
 
 	format_bytes(all, region->region.bytes);
 	if (region->bytes)
-		text_add(out, "\nwritten    %s of %s (%.1f%%) in %llu range%s at 0x%llx, ",
+		text_add(out, "\nchanged    %s of %s (%.1f%%) in %llu range%s at 0x%llx, ",
 			 format_bytes(bytes, region->bytes), all,
 			 100.0 * (double)region->bytes / (double)region->region.bytes,
 			 (unsigned long long)region->ranges, region->ranges == 1 ? "" : "s",
@@ -132,7 +132,7 @@ static void add_region_text(struct text *out, kreplay_kernel_id_t kernel, const 
 static void report(const kreplay_callback_tracing_kernel_replay_data_t *payload, const struct map *map, bool first)
 {
 	kreplay_kernel_id_t kernel = payload->dispatch_info.kernel_id;
-	uint64_t written = 0, total = 0, untouched = 0, listed = 0;
+	uint64_t changed = 0, total = 0, others = 0, listed = 0;
 	struct text text = { 0 }, data = { 0 };
 	char bytes[32], all[32];
 	kreplay_report_note_t note = {
@@ -144,12 +144,12 @@ static void report(const kreplay_callback_tracing_kernel_replay_data_t *payload,
 	};
 
 	for (size_t i = 0; i < map->count; i++) {
-		written += map->regions[i].bytes;
+		changed += map->regions[i].bytes;
 		total += map->regions[i].region.bytes;
 	}
-	text_add(&data, "{\"written_bytes\": %llu, \"bytes\": %llu, \"regions\": [", (unsigned long long)written,
+	text_add(&data, "{\"changed_bytes\": %llu, \"bytes\": %llu, \"regions\": [", (unsigned long long)changed,
 		 (unsigned long long)total);
-	text_add(&text, "wrote %s of the %s in scope", format_bytes(bytes, written), format_bytes(all, total));
+	text_add(&text, "changed %s of the %s in scope", format_bytes(bytes, changed), format_bytes(all, total));
 	for (size_t i = 0; i < map->count; i++) {
 		const struct region *region = &map->regions[i];
 
@@ -162,11 +162,11 @@ static void report(const kreplay_callback_tracing_kernel_replay_data_t *payload,
 		if (region->bytes || region->region.argument >= 0)
 			add_region_text(&text, kernel, region);
 		else
-			untouched++;
+			others++;
 	}
-	if (untouched)
-		text_add(&text, "\nuntouched  %llu other allocation%s", (unsigned long long)untouched,
-			 untouched == 1 ? "" : "s");
+	if (others)
+		text_add(&text, "\nunchanged  %llu other allocation%s", (unsigned long long)others,
+			 others == 1 ? "" : "s");
 	text_add(&data, "], \"regions_left_out\": %llu}", (unsigned long long)(map->count - listed));
 	note.text = first && !text.failed ? text.data : NULL;
 	note.data = data.failed ? NULL : data.data;

@@ -55,6 +55,9 @@ refuse "--check: 'loudly' is not \"fail\"\$" --check=loudly
 refuse "--writes=1: takes no argument" --writes=1
 refuse "--output: '.*%q.json': %q stands for nothing" -o '%q.json'
 
+refuse "--until: it takes 9 passes to tell whether the duration has settled; -n allows 8\$" --until cv=1% -n 8
+refuse "cannot write '.*/r.txt': the suffix is none of .json, .csv, .html and .perfetto.json\$" -o "$folder/r.txt"
+
 refuse "tool '/nonexistent.so': No such file or directory\$" -t /nonexistent.so
 refuse "tool 'kreplay-no-such-tool.so': does not load: .*cannot open shared object file" -t kreplay-no-such-tool.so
 refuse "tool '$0': does not load: .*\(invalid ELF header\|file too short\)" -t "$0"

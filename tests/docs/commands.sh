@@ -3,7 +3,7 @@
 # no other block holds a command of kreplay's; links between pages lead somewhere.
 . "$(dirname "$0")/../cli/lib.sh" "$@"
 docs=$source_root/docs
-export PATH="$(dirname "$kreplay"):$PATH" C_INCLUDE_PATH="$source_root/include"
+export PATH="$(dirname "$kreplay"):$PATH"
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 HWLOC_COMPONENTS=-gl
 pages='getting-started reading-the-table report what-is-replayed coming-from-the-vendor-sdk internals troubleshooting writing-a-tool'
 
@@ -11,7 +11,9 @@ for page in $pages; do
 	work=$folder/$page
 	mkdir "$work"
 	cp "$(dirname "$kreplay")/examples/saxpy" "$work/app"
-	cp "$source_root/examples/template_tool.c" "$work/"
+	# as in the source tree
+	ln -s "$source_root/include" "$source_root/examples" "$work/"
+	ln -s "$(dirname "$kreplay")" "$work/build"
 	cp "$build/../tools/observer.so" "$work/"
 	awk '/^ *```sh$/ { on = 1; next } /^ *```/ { on = 0 } on' "$docs/$page.md" >"$folder/commands"
 	while IFS= read -r line; do

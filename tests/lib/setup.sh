@@ -6,12 +6,12 @@
 quickstart_packages='gcc libc6-dev meson ninja-build pkg-config libelf-dev libjansson-dev
 	libhsa-runtime-dev libhsa-runtime64-1 libhsakmt-dev
 	clang-15 lld-15 rocm-device-libs'
-# What the tests need besides.
+# What the tests need besides. (The fuzz targets' libFuzzer comes with clang-15.)
 test_packages='g++ libcmocka-dev llvm-15 hipcc
 	python3-jsonschema openmpi-bin abigail-tools man-db'
-# What those tests need that are skipped without it: a browser, documentation tools, another shell. With
+# What those tests need that are skipped without it: valgrind, a browser, documentation tools, another shell. With
 # KREPLAY_NIGHTLY=1 tests/run.sh installs it too.
-nightly_packages='chromium doxygen zsh cmake make librocrand-dev librocsparse-dev debootstrap'
+nightly_packages='valgrind chromium doxygen zsh cmake make librocrand-dev librocsparse-dev debootstrap'
 
 setup_die() {
 	echo "$(basename "$0"): $*" >&2
@@ -81,5 +81,6 @@ setup_build() {
 		# left by the quickstart, which needs no tests
 		meson configure "$root/build" -Dtests=true || setup_die "meson configure failed"
 	fi
-	ninja -C "$root/build" || setup_die "the build failed"
+	# what goes wrong is printed all the same
+	ninja --quiet -C "$root/build" || setup_die "the build failed"
 }

@@ -613,6 +613,34 @@ ipc_detach(void *ptr)
 	return HSA_STATUS_SUCCESS;
 }
 
+/* All memory is the host's, so every agent reaches all of it. */
+static hsa_status_t
+pool_access(hsa_agent_t agent, hsa_amd_memory_pool_t pool, hsa_amd_agent_memory_pool_info_t info, void *value)
+{
+	*(hsa_amd_memory_pool_access_t *)value = HSA_AMD_MEMORY_POOL_ACCESS_ALLOWED_BY_DEFAULT;
+	return HSA_STATUS_SUCCESS;
+}
+
+static hsa_status_t
+memory_lock(void *host, size_t size, hsa_agent_t *agents, int n, void **agent_ptr)
+{
+	*agent_ptr = host;
+	return HSA_STATUS_SUCCESS;
+}
+
+static hsa_status_t
+memory_lock_to_pool(void *host, size_t size, hsa_agent_t *agents, int n, hsa_amd_memory_pool_t pool, uint32_t flags,
+                    void **agent_ptr)
+{
+	return memory_lock(host, size, agents, n, agent_ptr);
+}
+
+static hsa_status_t
+memory_unlock(void *host)
+{
+	return HSA_STATUS_SUCCESS;
+}
+
 /* ---- agents and pools ---- */
 
 static hsa_status_t
@@ -990,6 +1018,10 @@ stand_in_reset(void)
 		.hsa_amd_memory_async_copy = async_copy,
 		.hsa_amd_memory_async_copy_rect = async_copy_rect,
 		.hsa_amd_memory_fill = memory_fill,
+		.hsa_amd_agent_memory_pool_get_info = pool_access,
+		.hsa_amd_memory_lock = memory_lock,
+		.hsa_amd_memory_lock_to_pool = memory_lock_to_pool,
+		.hsa_amd_memory_unlock = memory_unlock,
 		.hsa_amd_ipc_memory_attach = ipc_attach,
 		.hsa_amd_ipc_memory_detach = ipc_detach,
 		.hsa_agent_iterate_regions = iterate_regions,

@@ -108,12 +108,20 @@ run "$kreplay" report "$folder/bad.json"
 expect_error 125 "'.*/bad.json' is not a report of kreplay's: \"kernels\" is missing or wrong in it\$" 'no report'
 echo '{' >"$folder/bad.json"
 run "$kreplay" report "$folder/bad.json"
-expect_error 125 "'.*/bad.json': .*, in line 2\$" 'no JSON'
+expect_error 125 "'.*/bad.json' is not a report of kreplay's: it is not JSON (line 2: .*)\$" 'no JSON'
 sed 's/"executions": {/"executions": {"rows": [[0, 99, 1, 0, true, 1, 1]], "ignored": {/' "$json" >"$folder/bad.json"
 run "$kreplay" report "$folder/bad.json"
 expect_status 125 'a kernel that is not there'
 run "$kreplay" report "$folder/absent.json"
-expect_error 125 "'.*/absent.json': unable to open .*: No such file or directory\$" 'no file'
+expect_error 125 "cannot read '.*/absent.json': No such file or directory\$" 'no file'
+run "$kreplay" report "$json" --diff "$folder/absent.json"
+expect_error 125 "cannot read '.*/absent.json': No such file or directory\$" '--diff without a file'
+run "$kreplay" report "$json" --diff "$folder"
+expect_error 125 "cannot read '.*': Is a directory\$" '--diff with a folder'
+run "$kreplay" report "$json" --diff "$0"
+expect_error 125 "'.*' is not a report of kreplay's: it is not JSON (line 1: .*)\$" '--diff with no JSON'
+run "$kreplay" report "$json" -o "$folder/r.txt"
+expect_error 125 "cannot write '.*/r.txt': the suffix is none of " 'report -o with an unknown suffix'
 run "$kreplay" report
 expect_error 125 'report: no file is given' 'no file given'
 

@@ -169,6 +169,10 @@ static void kinds_and_names(void **state)
 
 	assert_int_equal(kr_report_kind_of("a.json"), KR_REPORT_JSON);
 	assert_int_equal(kr_report_kind_of("a"), KR_REPORT_JSON);
+	assert_int_equal(kr_report_kind_of("b.c/a"), KR_REPORT_JSON);
+	assert_int_equal(kr_report_kind_of("b.c/.a"), KR_REPORT_JSON);
+	assert_int_equal(kr_report_kind_of("a.txt"), KR_REPORT_UNKNOWN);
+	assert_int_equal(kr_report_kind_of("a.json.gz"), KR_REPORT_UNKNOWN);
 	assert_int_equal(kr_report_kind_of("a.csv"), KR_REPORT_CSV);
 	assert_int_equal(kr_report_kind_of("a.csv.html"), KR_REPORT_HTML);
 	assert_int_equal(kr_report_kind_of("a.perfetto.json"), KR_REPORT_PERFETTO);

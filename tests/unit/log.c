@@ -66,8 +66,8 @@ static void levels(void **state)
 		kr_log_set_level((enum kr_level)level);
 		capture(say_each);
 		assert_string_equal(captured, expected[level]);
-		assert_true(kr_log_enabled((enum kr_level)level));
-		assert_false(kr_log_enabled((enum kr_level)(level + 1)));
+		assert_true(kr_log_enabled((enum kr_level)level, NULL));
+		assert_false(kr_log_enabled((enum kr_level)(level + 1), NULL));
 	}
 	kr_log_set_level(KR_LOG_WARN);
 }

@@ -139,6 +139,14 @@ static void values(void **state)
 	assert_true(parse(&options, "KREPLAY_LOG", "debug"));
 	assert_int_equal(options.log_level, 3);
 	kr_options_finish(&options);
+	assert_true(parse(&options, "KREPLAY_LOG", "error,window=info,wait=debug"));
+	assert_int_equal(options.log_level, 0);
+	assert_string_equal(options.log_topics[0].name, "window");
+	assert_int_equal(options.log_topics[0].level, 2);
+	assert_string_equal(options.log_topics[1].name, "wait");
+	assert_int_equal(options.log_topics[1].level, 3);
+	assert_string_equal(options.log_topics[2].name, "");
+	kr_options_finish(&options);
 	assert_true(parse(&options, "KREPLAY_DOOR", "tools-lib"));
 	assert_int_equal(options.door, KR_DOOR_TOOLS_LIB);
 	kr_options_finish(&options);
@@ -184,6 +192,9 @@ static void bad_values(void **state)
 		{ "KREPLAY_DOOR", "window",
 		  "KREPLAY_DOOR: 'window' is not a door (preload or tools-lib)" },
 		{ "KREPLAY_LOG", "loud", "KREPLAY_LOG: 'loud' is not a level" },
+		{ "KREPLAY_LOG", "warn,window=loud", "KREPLAY_LOG: 'loud' is not a level" },
+		{ "KREPLAY_LOG", "warn,", "KREPLAY_LOG: '' is not a level" },
+		{ "KREPLAY_LOG", "=info", "KREPLAY_LOG: '=info' is not TOPIC=LEVEL" },
 		{ "KREPLAY_BUDGET", "half", "KREPLAY_BUDGET: 'half' is neither a size" },
 		{ "KREPLAY_DRAIN_TIMEOUT", "0",
 		  "KREPLAY_DRAIN_TIMEOUT: '0' is not a number of seconds" },

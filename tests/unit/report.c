@@ -197,8 +197,9 @@ static void long_names(void **state)
 			NULL));
 	report = kr_report_build(journal);
 	text = kr_report_format(report, 0);
-	assert_non_null(
-		strstr(text, "\nvoid tensor::gemm<float... float*, unsigned int)           1 "));
+	/* a file has room for all of it */
+	assert_non_null(strstr(text, "\nvoid tensor::gemm<float, 128, 64, (tensor::layout)1>(float const*, "
+				     "float const*, float*, unsigned int)           1 "));
 	free(text);
 	/* a wide terminal shows all of it, and no line is longer than the terminal */
 	text = kr_report_format(report, 200);
@@ -211,7 +212,7 @@ static void long_names(void **state)
 	free(text);
 	/* too narrow for anything: still a name */
 	text = kr_report_format(report, 10);
-	assert_non_null(strstr(text, "\nvoid te...d int)  "));
+	assert_non_null(strstr(text, "\ntensor"));
 	free(text);
 	kr_report_free(report);
 	kr_journal_close(journal);

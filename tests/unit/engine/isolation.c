@@ -268,6 +268,13 @@ wait_for_go(void *arg)
 			sched_yield();
 }
 
+static void
+wait_for_go_too(void *arg)
+{
+	wait_for_go(arg);
+	__asm__ volatile(""); /* another kernel: not a second name of the first */
+}
+
 static void *
 say_go(void *arg)
 {
@@ -306,6 +313,29 @@ a_pass_that_waits_for_others_is_given_up(void **state)
 	wait_done();
 	assert_int_equal(*cell, 102);
 	assert_int_equal(saw.outcome, KREPLAY_OUTCOME_REPLAYED);
+	assert_false(saw.flags & KREPLAY_FLAG_OTHER_THREAD);
+	/* The kernel may just be slow: its next windows are the worker's, where no
+	 * ringing thread is kept. */
+	kr_next.hsa_signal_store_relaxed(done, 1);
+	stand_in_dispatch(queue, wait_for_go, cell, done);
+	wait_done();
+	assert_int_equal(*cell, 103);
+	assert_int_equal(saw.outcome, KREPLAY_OUTCOME_REPLAYED);
+	assert_true(saw.flags & KREPLAY_FLAG_OTHER_THREAD);
+}
+
+/* Scenario 13 for one thread: it rings, and only then does what the kernel waits for. */
+static void
+a_ringing_thread_gets_back_to_what_the_kernel_waits_for(void **state)
+{
+	go = false;
+	entered = 0;
+	stand_in.threaded = true;
+	stand_in_dispatch(queue, wait_for_go_too, cell, done);
+	go = true;
+	wait_done();
+	assert_int_equal(*cell, 101);
+	assert_int_equal(saw.decline, KREPLAY_DECLINE_STUCK_PASS);
 }
 
 /* ---- rings that are not seen ---- */
@@ -341,6 +371,21 @@ access_to_a_peer_is_said(void **state)
 	kr_hook_hsa_amd_memory_pool_free(theirs);
 }
 
+/* A store of the host's goes through no call that a window could hold up. */
+static void
+device_memory_is_out_of_the_hosts_reach(void **state)
+{
+	hsa_amd_memory_pool_t device = {STAND_IN_DEVICE_POOL}, fine = {STAND_IN_FINE_POOL};
+	hsa_amd_memory_pool_access_t access;
+
+	kr_hook_hsa_amd_agent_memory_pool_get_info(STAND_IN_CPU, device, HSA_AMD_AGENT_MEMORY_POOL_INFO_ACCESS, &access);
+	assert_int_equal(access, HSA_AMD_MEMORY_POOL_ACCESS_NEVER_ALLOWED);
+	kr_hook_hsa_amd_agent_memory_pool_get_info(STAND_IN_GPU, device, HSA_AMD_AGENT_MEMORY_POOL_INFO_ACCESS, &access);
+	assert_int_equal(access, HSA_AMD_MEMORY_POOL_ACCESS_ALLOWED_BY_DEFAULT);
+	kr_hook_hsa_amd_agent_memory_pool_get_info(STAND_IN_CPU, fine, HSA_AMD_AGENT_MEMORY_POOL_INFO_ACCESS, &access);
+	assert_int_equal(access, HSA_AMD_MEMORY_POOL_ACCESS_ALLOWED_BY_DEFAULT);
+}
+
 int
 main(void)
 {
@@ -353,8 +398,10 @@ main(void)
 		REPLAY_TEST(a_dispatch_on_another_queue_waits_and_survives),
 		REPLAY_TEST(a_queue_without_a_proxy_is_kept_out_too),
 		REPLAY_TEST(a_pass_that_waits_for_others_is_given_up),
+		REPLAY_TEST(a_ringing_thread_gets_back_to_what_the_kernel_waits_for),
 		REPLAY_TEST(a_ring_by_pointer_is_noticed),
 		REPLAY_TEST(access_to_a_peer_is_said),
+		REPLAY_TEST(device_memory_is_out_of_the_hosts_reach),
 	};
 
 	setenv("KREPLAY_DRAIN_TIMEOUT", "3", 1);
