@@ -139,7 +139,9 @@ is(struct value v, const char *text)
 static char *
 copy(struct value v)
 {
-	return v.kind == STRING && v.number > 0 ? strndup(v.string, v.number) : NULL;
+	/* One with a zero byte in it is no name. */
+	return v.kind == STRING && v.number > 0 && memchr(v.string, 0, v.number) == NULL ? strndup(v.string, v.number)
+											   : NULL;
 }
 
 /* ---- metadata ---- */
