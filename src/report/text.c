@@ -89,8 +89,8 @@ char *kr_format_fixed(char *out, double value, unsigned decimals)
 
 	for (unsigned i = 0; i < decimals; i++)
 		scale *= 10;
-	/* past 2^53 a double has no fraction to show; past 2^64 nothing that we measure lies */
-	if (value >= 9007199254740992.0) {
+	/* past 2^53 a double has no digit more to show; past 2^64 nothing that we measure lies */
+	if (value * (double)scale >= 9007199254740992.0) {
 		decimals = 0;
 		scale = 1;
 	}
