@@ -144,6 +144,7 @@ bool kr_cli_launch(const char *path, char **argv, const struct kr_cli_watch *wat
 struct kr_journal;
 struct kr_cli_live {
 	const struct kr_journal *journal;
+	uint64_t silent_ns; /* nothing is shown before */
 	uint64_t started_ns;
 	unsigned width; /* of the terminal; 0: none, and nothing is shown */
 	bool shown;

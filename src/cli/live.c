@@ -11,8 +11,10 @@
 #include "report/grid.h"
 #include "report/report.h"
 
-/* Nobody needs to be told about what is over by then. */
+/* Nobody needs to be told about what is over by then; where the program writes on the same terminal and would be in the
+ * line's way, nobody for longer. */
 #define SILENT_NS 1000000000u
+#define SILENT_BESIDE_NS 10000000000u
 #define RATE_NS 1000000000u
 
 static uint64_t now_ns(void)
@@ -39,8 +41,9 @@ void kr_cli_live_init(struct kr_cli_live *live, const struct kr_journal *journal
 
 	*live = (struct kr_cli_live){ .journal = journal, .started_ns = now_ns() };
 	live->seen_ns = live->started_ns;
-	/* one that cannot clear a line gets none, nor does one on which the program writes */
-	if (term && strcmp(term, "dumb") != 0 && !is_programs_terminal())
+	live->silent_ns = is_programs_terminal() ? SILENT_BESIDE_NS : SILENT_NS;
+	/* one that cannot clear a line gets none */
+	if (term && strcmp(term, "dumb") != 0)
 		live->width = look.width;
 }
 
@@ -61,7 +64,7 @@ void kr_cli_live_tick(struct kr_cli_live *live)
 	char bytes[KR_TEXT_NUMBER], rate[KR_TEXT_NUMBER];
 	struct kr_text tail = { 0 }, line = { 0 };
 
-	if (live->width < 40 || now_ns() - live->started_ns < SILENT_NS)
+	if (live->width < 40 || now_ns() - live->started_ns < live->silent_ns)
 		return;
 	progress.next = live->next;
 	progress.bytes = live->bytes;

@@ -325,6 +325,8 @@ settle(struct kr_proxy *p, uint64_t deadline)
 		park(p);
 		if (deadline != 0 && p->kernel != NULL && atomic_load(&p->kernel->slow))
 			return false;
+		if (deadline == 0) /* the worker's round, whoever took the packet */
+			p->replay.flags |= KREPLAY_FLAG_OTHER_THREAD;
 		switch (kr_window_run(p, deadline)) {
 		case KR_WINDOW_DONE:
 			p->stage = KR_STAGE_NONE;
@@ -444,8 +446,6 @@ kr_proxy_finish_ring(struct kr_proxy *p)
 		uint32_t free_now = KR_QUEUE_FREE;
 
 		seen = atomic_load(&p->rings);
-		if (p->stage == KR_STAGE_WINDOW)
-			p->replay.flags |= KREPLAY_FLAG_OTHER_THREAD;
 		while (!move(p, 0))
 			; /* without patience it ends only when the queue dies, see unpark */
 		atomic_exchange(&p->owner, KR_QUEUE_FREE);
