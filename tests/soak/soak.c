@@ -3,7 +3,8 @@
  * soak SEED DISPATCHES SECONDS: eight threads on four queues of two agents, until there were so many dispatches or seconds
  * (0: no such limit). Each thread has values of its own on both agents, dispatches on either agent and any queue of it,
  * copies, allocates and frees between, and knows what its values must be. What the process holds (descriptors, threads,
- * mappings) is counted after a first, short round of all threads, and must be the same at the end.
+ * mappings) is counted after a first, short round of all threads. At the end there are no more descriptors, at most one more
+ * thread for each queue (LATE) and some more mappings (SLACK).
  */
 #include "hsa_app.h"
 
