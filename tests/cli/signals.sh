@@ -87,12 +87,13 @@ if command -v script >/dev/null && command -v timeout >/dev/null; then
 		exit \$((40 + count))
 	END
 	# the input is the terminal's keyboard
+	# (exec: the shell that script starts must not be there when Ctrl-C comes; some shells die of it, whatever the program did)
 	{
 		await_ready
 		sleep 0.1
 		printf '\003'
 		sleep 2
-	} | timeout 20 script -qec "$kreplay run -- sh $folder/program" /dev/null >"$folder/err" 2>&1
+	} | timeout 20 script -qec "exec $kreplay run -- sh $folder/program" /dev/null >"$folder/err" 2>&1
 	status=$?
 	expect_status 41 'Ctrl-C'
 	expect_err 'no kernel dispatch was seen' 'Ctrl-C'

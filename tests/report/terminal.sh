@@ -6,9 +6,10 @@ command -v script >/dev/null || { echo 'SKIP: script is not installed (Debian: b
 escape=$(printf '\033')
 
 # on_terminal COLUMNS COMMAND: what a terminal of that width shows, in the file err.
+# (exec: the shell that script starts must not be there when Ctrl-C comes; some shells die of it, whatever the program did)
 on_terminal() {
 	status=0
-	timeout 60 script -qec "stty cols $1 rows 40; $2" /dev/null </dev/null >"$folder/raw" 2>&1 || status=$?
+	timeout 60 script -qec "stty cols $1 rows 40; exec $2" /dev/null </dev/null >"$folder/raw" 2>&1 || status=$?
 	tr -d '\r' <"$folder/raw" >"$folder/err"
 }
 plain() { sed "s/$escape\[[0-9;]*[mK]//g" "$folder/err"; }
@@ -60,7 +61,7 @@ press() {
 }
 touch "$folder/running"
 press | {
-	timeout 90 script -qec "stty cols 100; $kreplay run --softgpu -n 4000000000 -o $folder/r.json -- $racy steady >$folder/out" /dev/null >"$folder/raw" 2>&1
+	timeout 90 script -qec "stty cols 100; exec $kreplay run --softgpu -n 4000000000 -o $folder/r.json -- $racy steady >$folder/out" /dev/null >"$folder/raw" 2>&1
 	echo $? >"$folder/status"
 	rm -f "$folder/running"
 }
