@@ -111,12 +111,12 @@ uint32_t kr_collect_kernel(const char *name, const char *mangled)
 	return kr_journal_kernel(j, name, mangled);
 }
 
-void kr_collect_dispatch(uint32_t journal_kernel)
+void kr_collect_dispatch(uint32_t journal_kernel, unsigned lane)
 {
 	struct kr_journal *j = current();
 
 	if (j)
-		kr_journal_dispatch(j, journal_kernel);
+		kr_journal_dispatch(j, journal_kernel, lane);
 }
 
 void kr_collect_execution(uint32_t journal_kernel, uint64_t dispatch_id, uint64_t pass, uint64_t total,
@@ -139,6 +139,10 @@ static uint64_t monotonic_ns(void)
 void kr_collect_window(const struct kr_replay *r)
 {
 	struct kr_journal *j = current();
+
+	/* A dispatch that the driver has left alone is one of the dispatches seen, and no more. */
+	if (!j || (r->outcome == KREPLAY_OUTCOME_ONCE && !r->replay_pass_count))
+		return;
 	struct kr_journal_window row = {
 		.outcome = r->outcome,
 		.dispatch_id = r->dispatch.info.dispatch_id,
@@ -158,9 +162,6 @@ void kr_collect_window(const struct kr_replay *r)
 	kreplay_agent_info_t agent = { .size = sizeof agent };
 
 	kr_snapshot_peaks(&row.peak_host_bytes, &row.peak_device_bytes);
-	/* A dispatch that the driver has left alone is one of the dispatches seen, and no more. */
-	if (!j || (r->outcome == KREPLAY_OUTCOME_ONCE && !r->replay_pass_count))
-		return;
 	row.kernel = r->dispatch.journal_kernel ? r->dispatch.journal_kernel
 						: kr_collect_kernel(r->dispatch.name, r->dispatch.mangled);
 	if (r->opened_ns)

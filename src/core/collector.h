@@ -18,8 +18,8 @@ bool kr_collector_active(void);
 /* Row of a kernel, to be kept with the kernel; 0 when nothing is collected. */
 uint32_t kr_collect_kernel(const char *name, const char *mangled);
 
-/* One dispatch of the application was seen. */
-void kr_collect_dispatch(uint32_t journal_kernel);
+/* One dispatch of the application was seen. For lanes see kr_journal_dispatch. */
+void kr_collect_dispatch(uint32_t journal_kernel, unsigned lane);
 
 /* One execution: a pass, or the only run of a dispatch (pass 0 of 1). */
 void kr_collect_execution(uint32_t journal_kernel, uint64_t dispatch_id, uint64_t pass, uint64_t total,

@@ -3,6 +3,7 @@
 
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stddef.h>
 #include <string.h>
 #include <time.h>
 
@@ -39,9 +40,12 @@ static _Atomic uint64_t dead;
 static _Atomic uint32_t calls[KR_MAX_CONTEXTS];
 static _Atomic uint32_t windows;
 
-static _Thread_local struct kr_toggles *armed_toggles;
-static _Thread_local uint8_t calls_here[KR_MAX_CONTEXTS];
-static _Thread_local unsigned windows_here;
+/* This thread's part of them; together, since finding a thread's variable costs a call. */
+static _Thread_local struct {
+	struct kr_toggles *armed_toggles;
+	unsigned windows;
+	uint8_t calls[KR_MAX_CONTEXTS];
+} here;
 
 static const int operations_of[KREPLAY_CALLBACK_TRACING_LAST] = {
 	[KREPLAY_CALLBACK_TRACING_KERNEL_DISPATCH] = KREPLAY_KERNEL_DISPATCH_LAST,
@@ -338,6 +342,11 @@ bool kr_context_retiring(unsigned index)
 	return atomic_load(&retiring) & BIT(index);
 }
 
+bool kr_context_ended(unsigned index)
+{
+	return atomic_load(&dead) & BIT(index);
+}
+
 bool kr_context_enter(struct kr_call *call, unsigned index, struct kr_toggles *armed)
 {
 	/* Counted first and looked at second; kr_contexts_retire does it the other way round. */
@@ -346,39 +355,66 @@ bool kr_context_enter(struct kr_call *call, unsigned index, struct kr_toggles *a
 		atomic_fetch_sub(&calls[index], 1);
 		return false;
 	}
-	calls_here[index]++;
+	here.calls[index]++;
 	call->index = index;
-	call->outer = armed_toggles;
-	armed_toggles = armed;
+	call->outer = here.armed_toggles;
+	here.armed_toggles = armed;
 	return true;
 }
 
 void kr_context_leave(const struct kr_call *call)
 {
-	armed_toggles = call->outer;
-	calls_here[call->index]--;
+	here.armed_toggles = call->outer;
+	here.calls[call->index]--;
 	atomic_fetch_sub(&calls[call->index], 1);
+}
+
+/* Two neighbours of a struct in one store. */
+static void put_pair(void *at, uint32_t low, uint32_t high)
+{
+	uint64_t pair = (uint64_t)high << 32 | low;
+
+	memcpy(at, &pair, sizeof pair);
+}
+
+/*
+ * The record goes by value. What has just been stored must not be moved in pieces that are wider than it was stored in: the
+ * processor would wait until the stores have arrived in its cache, which takes longer than all the rest.
+ */
+#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__)
+__attribute__((target("general-regs-only"), noinline))
+#endif
+void kr_context_call(unsigned index, const struct kr_dispatch *d, kreplay_callback_tracing_kind_t kind, int operation,
+		     kreplay_callback_phase_t phase, void *payload, kreplay_user_data_t *user_data)
+{
+	const struct service *service = &contexts[index].services[kind];
+	kreplay_callback_tracing_record_t record;
+
+	_Static_assert(sizeof record == 64 && offsetof(kreplay_callback_tracing_record_t, operation) ==
+						      offsetof(kreplay_callback_tracing_record_t, kind) + 4 &&
+			       offsetof(kreplay_callback_tracing_record_t, payload) ==
+				       offsetof(kreplay_callback_tracing_record_t, phase) + 8,
+		       "pairs");
+	record.context_id.handle = index + 1;
+	record.thread_id = d->thread_id;
+	record.correlation_id.internal = d->correlation_id;
+	record.correlation_id.external.value = 0;
+	record.correlation_id.ancestor = d->ancestor;
+	put_pair(&record.kind, (uint32_t)kind, (uint32_t)operation);
+	put_pair(&record.phase, (uint32_t)phase, 0);
+	record.payload = payload;
+	service->callback(record, user_data, service->args);
 }
 
 bool kr_context_deliver(unsigned index, const struct kr_dispatch *d, kreplay_callback_tracing_kind_t kind,
 			int operation, kreplay_callback_phase_t phase, void *payload, kreplay_user_data_t *user_data,
 			struct kr_toggles *armed)
 {
-	const struct service *service = &contexts[index].services[kind];
-	kreplay_callback_tracing_record_t record = {
-		.context_id = { index + 1 },
-		.thread_id = d->thread_id,
-		.correlation_id = { .internal = d->correlation_id, .ancestor = d->ancestor },
-		.kind = kind,
-		.operation = operation,
-		.phase = phase,
-		.payload = payload,
-	};
 	struct kr_call call;
 
 	if (!kr_context_enter(&call, index, armed))
 		return false;
-	service->callback(record, user_data, service->args);
+	kr_context_call(index, d, kind, operation, phase, payload, user_data);
 	kr_context_leave(&call);
 	return true;
 }
@@ -387,7 +423,7 @@ bool kr_context_deliver(unsigned index, const struct kr_dispatch *d, kreplay_cal
 
 kreplay_status_t kr_context_stop_locally(kreplay_context_id_t context_id)
 {
-	if (!armed_toggles)
+	if (!here.armed_toggles)
 		return KREPLAY_STATUS_ERROR_CONTEXT_ERROR;
 	int index = find(context_id);
 	if (index < 0) {
@@ -396,13 +432,13 @@ kreplay_status_t kr_context_stop_locally(kreplay_context_id_t context_id)
 			    (unsigned long long)context_id.handle);
 		return KREPLAY_STATUS_ERROR_CONTEXT_NOT_FOUND;
 	}
-	armed_toggles->stopped |= BIT(index);
+	here.armed_toggles->stopped |= BIT(index);
 	return KREPLAY_STATUS_SUCCESS;
 }
 
 kreplay_status_t kr_context_start_locally(kreplay_context_id_t context_id)
 {
-	if (!armed_toggles)
+	if (!here.armed_toggles)
 		return KREPLAY_STATUS_ERROR_CONTEXT_ERROR;
 	int index = find(context_id);
 	if (index < 0) {
@@ -411,7 +447,7 @@ kreplay_status_t kr_context_start_locally(kreplay_context_id_t context_id)
 			    (unsigned long long)context_id.handle);
 		return KREPLAY_STATUS_ERROR_CONTEXT_NOT_FOUND;
 	}
-	armed_toggles->stopped &= ~BIT(index);
+	here.armed_toggles->stopped &= ~BIT(index);
 	return atomic_load(&started) & BIT(index) ? KREPLAY_STATUS_SUCCESS
 						  : KREPLAY_STATUS_ERROR_CONTEXT_NOT_STARTED;
 }
@@ -430,18 +466,18 @@ void kr_window_closed(void)
 
 void kr_window_here(void)
 {
-	windows_here++;
+	here.windows++;
 }
 
 void kr_window_away(void)
 {
-	windows_here--;
+	here.windows--;
 }
 
 static bool calls_elsewhere(uint64_t which)
 {
 	for (unsigned i = 0; i < KR_MAX_CONTEXTS; i++)
-		if (which & BIT(i) && atomic_load(&calls[i]) > calls_here[i])
+		if (which & BIT(i) && atomic_load(&calls[i]) > here.calls[i])
 			return true;
 	return false;
 }
@@ -478,7 +514,8 @@ bool kr_contexts_retire(uint64_t which, unsigned timeout_ms)
 	bool drives = which & subscribed[KREPLAY_CALLBACK_TRACING_KERNEL_REPLAY][KREPLAY_KERNEL_REPLAY_CONFIG];
 	pthread_mutex_unlock(&mutex);
 
-	while (quiet && ((drives && atomic_load(&windows) > windows_here) || calls_elsewhere(which)))
+	/* calls first: the one that opens a window has counted it before it ends */
+	while (quiet && (calls_elsewhere(which) || (drives && atomic_load(&windows) > here.windows)))
 		quiet = pause_until(&end);
 	/* From here on no call begins; one that slipped in between is waited for as well. */
 	atomic_fetch_or(&dead, which);

@@ -73,7 +73,14 @@ struct kr_call {
 bool kr_context_enter(struct kr_call *call, unsigned index, struct kr_toggles *armed);
 void kr_context_leave(const struct kr_call *call);
 
-/* One callback, bracketed; false when the tool has ended. */
+/* Whether the tool has ended meanwhile, inside a bracket: what was to be called next must not be. */
+bool kr_context_ended(unsigned index);
+
+/* One callback, inside a bracket. */
+void kr_context_call(unsigned index, const struct kr_dispatch *d, kreplay_callback_tracing_kind_t kind, int operation,
+		     kreplay_callback_phase_t phase, void *payload, kreplay_user_data_t *user_data);
+
+/* The same in a bracket of its own; false when the tool has ended. */
 bool kr_context_deliver(unsigned index, const struct kr_dispatch *d, kreplay_callback_tracing_kind_t kind,
 			int operation, kreplay_callback_phase_t phase, void *payload, kreplay_user_data_t *user_data,
 			struct kr_toggles *armed);

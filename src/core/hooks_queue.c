@@ -51,9 +51,7 @@ kr_hook_hsa_queue_load_read_index_scacquire(const hsa_queue_t *queue)
 {
 	struct kr_proxy *p = kr_proxy_of_queue(queue);
 
-	if (p != NULL)
-		kr_proxy_refresh(p);
-	return kr_next.hsa_queue_load_read_index_scacquire(queue);
+	return p != NULL ? kr_proxy_refresh(p) : kr_next.hsa_queue_load_read_index_scacquire(queue);
 }
 
 uint64_t
@@ -61,9 +59,7 @@ kr_hook_hsa_queue_load_read_index_relaxed(const hsa_queue_t *queue)
 {
 	struct kr_proxy *p = kr_proxy_of_queue(queue);
 
-	if (p != NULL)
-		kr_proxy_refresh(p);
-	return kr_next.hsa_queue_load_read_index_relaxed(queue);
+	return p != NULL ? kr_proxy_refresh(p) : kr_next.hsa_queue_load_read_index_relaxed(queue);
 }
 
 hsa_status_t

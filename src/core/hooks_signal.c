@@ -53,8 +53,22 @@
 	OP(name##_screlease) \
 	OP(name##_scacq_screl)
 
-VOID_OP(hsa_signal_store_relaxed)
-VOID_OP(hsa_signal_store_screlease)
+/* What nearly every dispatch calls. Nobody sleeps on a doorbell of ours, so storing to it is all that the runtime would do. */
+#define STORE_OP(name) \
+	void kr_hook_##name(hsa_signal_t signal, hsa_signal_value_t value) \
+	{ \
+		struct kr_proxy *p = kr_proxy_of_doorbell(signal); \
+\
+		if (__builtin_expect(p == NULL, 0)) { \
+			AROUND(signal, kr_next.name(signal, value)); \
+			return; \
+		} \
+		__atomic_store_n(&kr_signal_amd(signal)->value, value, __ATOMIC_RELEASE); \
+		kr_proxy_ring(p); \
+	}
+
+STORE_OP(hsa_signal_store_relaxed)
+STORE_OP(hsa_signal_store_screlease)
 VOID_OP(hsa_signal_silent_store_relaxed)
 VOID_OP(hsa_signal_silent_store_screlease)
 ORDERS(VALUE_OP, hsa_signal_exchange)

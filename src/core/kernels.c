@@ -19,7 +19,9 @@ static struct {
 	size_t count, room;
 	uint64_t *frozen; /* executables whose symbols were not listed yet */
 	size_t frozen_count, frozen_room;
-} kernels = {.mutex = PTHREAD_MUTEX_INITIALIZER};
+	unsigned listing; /* threads that are listing the symbols of one */
+	pthread_cond_t listed;
+} kernels = {.mutex = PTHREAD_MUTEX_INITIALIZER, .listed = PTHREAD_COND_INITIALIZER};
 
 /* Called with the mutex held. */
 static struct kr_kernel *
@@ -88,25 +90,30 @@ visit_symbol(hsa_executable_t executable, hsa_agent_t agent, hsa_executable_symb
 	return HSA_STATUS_SUCCESS;
 }
 
-/* Lists the symbols of every executable that was frozen since the last time.
- * No lock of ours is held while the runtime is called. */
+/* Lists the symbols of every executable that was frozen since the last time, and waits for those that other threads are
+ * listing: what is not known afterwards has no symbol. No lock of ours is held while the runtime is called. */
 static void
 list_frozen(void)
 {
-	for (;;) {
+	pthread_mutex_lock(&kernels.mutex);
+	while (kernels.frozen_count > 0 || kernels.listing > 0) {
 		hsa_executable_t executable;
 		struct kr_agent *agent;
 
-		pthread_mutex_lock(&kernels.mutex);
 		if (kernels.frozen_count == 0) {
-			pthread_mutex_unlock(&kernels.mutex);
-			return;
+			pthread_cond_wait(&kernels.listed, &kernels.mutex);
+			continue;
 		}
 		executable.handle = kernels.frozen[--kernels.frozen_count];
+		kernels.listing++;
 		pthread_mutex_unlock(&kernels.mutex);
 		for (unsigned i = 0; (agent = kr_agent_at(i)) != NULL; i++)
 			kr_next.hsa_executable_iterate_agent_symbols(executable, agent->handle, visit_symbol, NULL);
+		pthread_mutex_lock(&kernels.mutex);
+		kernels.listing--;
+		pthread_cond_broadcast(&kernels.listed);
 	}
+	pthread_mutex_unlock(&kernels.mutex);
 }
 
 struct kr_kernel *

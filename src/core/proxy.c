@@ -31,6 +31,20 @@ static _Thread_local unsigned mine_count;
 
 static _Atomic uint64_t dispatch_count;
 
+/* How long a round may wait. The clock is read when there is something to wait for, which is seldom. */
+struct patience {
+	uint64_t ns;  /* 0: for ever */
+	uint64_t end; /* CLOCK_MONOTONIC, once it has been asked for */
+};
+
+static uint64_t
+end_of(struct patience *patience)
+{
+	if (patience->ns != 0 && patience->end == 0)
+		patience->end = kr_now_ns() + patience->ns;
+	return patience->end;
+}
+
 /* ---- the hardware side ---- */
 
 static uint64_t
@@ -40,7 +54,7 @@ hw_read(const struct kr_proxy *p)
 					: kr_next.hsa_queue_load_read_index_scacquire(p->hw);
 }
 
-static void
+static inline __attribute__((always_inline)) void
 put(struct kr_proxy *p, const union kr_packet *packet, uint32_t head)
 {
 	/* The ring is twice the application's, so this is for the largest queues only. */
@@ -50,13 +64,17 @@ put(struct kr_proxy *p, const union kr_packet *packet, uint32_t head)
 	p->hw_write++;
 }
 
-static void
+static inline __attribute__((always_inline)) void
 ring_hw(struct kr_proxy *p)
 {
 	if (p->hw_rung == p->hw_write)
 		return;
 	p->hw_rung = p->hw_write;
-	kr_next.hsa_queue_store_write_index_screlease(p->hw, p->hw_write);
+	/* Where the packet processor itself reads, it is only a store, which saves a call. */
+	if (p->hw_write_index != NULL)
+		__atomic_store_n(p->hw_write_index, p->hw_write, __ATOMIC_RELEASE);
+	else
+		kr_next.hsa_queue_store_write_index_screlease(p->hw, p->hw_write);
 	kr_next.hsa_signal_store_screlease(p->hw_doorbell, (hsa_signal_value_t)(p->hw_write - 1));
 }
 
@@ -76,7 +94,7 @@ kr_proxy_set_idle(struct kr_proxy *p)
 	atomic_store(&p->hw_base, p->hw_write);
 }
 
-void
+uint64_t
 kr_proxy_refresh(struct kr_proxy *p)
 {
 	/* The two bases change one after the other; a mixed pair can only overshoot,
@@ -92,6 +110,7 @@ kr_proxy_refresh(struct kr_proxy *p)
 	while (old < to && !__atomic_compare_exchange_n(&p->soft_amd->read_dispatch_id, &old, to, true,
 							__ATOMIC_RELEASE, __ATOMIC_RELAXED))
 		;
+	return old < to ? to : old;
 }
 
 /* ---- taking packets ---- */
@@ -133,7 +152,7 @@ count(struct kr_proxy *p, uint64_t object)
 			kernel->journal = kr_collect_kernel(kernel->name, kernel->mangled);
 		remember(p, object, kernel, false);
 	}
-	kr_collect_dispatch(p->counted_row);
+	kr_collect_dispatch(p->counted_row, p->lane);
 }
 
 /* Forwards packets until one is found that somebody wants to see, which is then
@@ -184,10 +203,10 @@ park(struct kr_proxy *p)
 	atomic_store_explicit(&p->owner, KR_QUEUE_PARKED, memory_order_release);
 }
 
-/* Back to the reader side of the agent; false when the deadline passes first,
- * and the queue stays parked then. */
+/* Back to the reader side of the agent; false when patience ends first, and
+ * the queue stays parked then. */
 static bool
-unpark(struct kr_proxy *p, uint64_t deadline)
+unpark(struct kr_proxy *p, struct patience *patience)
 {
 	for (;;) {
 		uintptr_t writer;
@@ -197,7 +216,7 @@ unpark(struct kr_proxy *p, uint64_t deadline)
 		if (writer == 0 || writer == kr_thread_token())
 			return true;
 		park(p);
-		if (!kr_agent_wait_open(p->agent, deadline))
+		if (!kr_agent_wait_open(p->agent, end_of(patience)))
 			return false;
 	}
 }
@@ -265,47 +284,42 @@ ask(struct kr_proxy *p)
 	if (kr_packet_type(p->packet.head) != HSA_PACKET_TYPE_KERNEL_DISPATCH)
 		return;
 	describe(p, &p->replay.dispatch);
-	kr_collect_dispatch(p->replay.dispatch.journal_kernel);
+	kr_collect_dispatch(p->replay.dispatch.journal_kernel, p->lane);
 	if (!kr_engine_active() || !kr_replay_wanted() || atomic_load(&p->dying))
 		return;
 	if (p->kernel != NULL && kr_driver_ignores(p->kernel->id)) {
 		remember(p, p->packet.dispatch.kernel_object, p->kernel, true);
 		return;
 	}
-	p->asked = true;
-	if (kr_replay_begin(&p->replay, &p->replay.dispatch) == KR_RUN_WINDOW) {
+	if (kr_replay_begin(&p->replay, &p->replay.dispatch) == KR_RUN_WINDOW)
 		p->stage = KR_STAGE_WINDOW;
-	} else if (p->replay.outcome == KREPLAY_OUTCOME_ONCE && p->replay.replay_pass_count == NULL) {
-		/* Nothing more will be known of it. */
-		kr_replay_end(&p->replay);
-		p->asked = false;
-	}
+	p->asked = p->replay.begun;
 }
 
 /* The packet in hand goes to the hardware as it is, but for its completion
  * signal when its times are wanted. Submitting. */
 static bool
-forward(struct kr_proxy *p, uint64_t deadline)
+forward(struct kr_proxy *p, struct patience *patience)
 {
 	bool is_dispatch = kr_packet_type(p->packet.head) == HSA_PACKET_TYPE_KERNEL_DISPATCH;
-	struct kr_tracked what = {.dispatch = is_dispatch ? &p->replay.dispatch : NULL};
-	bool gave_up = false;
+	bool record = is_dispatch && kr_dispatch_wanted();
+	/* Declined, or one pass asked for: its time belongs in the table. */
+	bool collect = is_dispatch && p->asked && kr_collector_active() &&
+		       (p->replay.decline != KREPLAY_DECLINE_NONE || p->replay.replay_pass_count != NULL);
+	struct patience for_ever = {0, 0};
 
-	if (is_dispatch) {
-		what.record = kr_dispatch_wanted();
-		/* Declined, or one pass asked for: its time belongs in the table. */
-		what.collect = p->asked && kr_collector_active() &&
-			       (p->replay.decline != KREPLAY_DECLINE_NONE || p->replay.replay_pass_count != NULL);
-	}
-	if (what.record || what.collect ||
-	    (atomic_load(&p->tracked) != 0 && kr_packet_signal(&p->packet).handle != 0)) {
+	if (record || collect || (atomic_load(&p->tracked) != 0 && kr_packet_signal(&p->packet).handle != 0)) {
+		struct kr_tracked what = {
+			.dispatch = is_dispatch ? &p->replay.dispatch : NULL, .record = record, .collect = collect};
+		bool gave_up = false;
+
 		park(p); /* records are tools' callbacks, and the wait for a signal may be long */
-		if (!kr_completer_track(p, &p->packet, &what, deadline, &gave_up) && !gave_up)
+		if (!kr_completer_track(p, &p->packet, &what, end_of(patience), &gave_up) && !gave_up)
 			return false;
 		if (gave_up)
 			kr_log_once("track", KR_LOG_WARN, "completer",
 				    "no signal to be had: the times of some dispatches are missing");
-		if (!unpark(p, 0))
+		if (!unpark(p, &for_ever))
 			return false;
 	}
 	put(p, &p->packet, p->packet.head);
@@ -313,9 +327,9 @@ forward(struct kr_proxy *p, uint64_t deadline)
 	return true;
 }
 
-/* Brings the packet in hand to its end; false when the deadline came first. */
+/* Brings the packet in hand to its end; false when patience came to its own first. */
 static bool
-settle(struct kr_proxy *p, uint64_t deadline)
+settle(struct kr_proxy *p, struct patience *patience)
 {
 	if (p->stage == KR_STAGE_TAKEN) {
 		park(p);
@@ -323,11 +337,11 @@ settle(struct kr_proxy *p, uint64_t deadline)
 	}
 	if (p->stage == KR_STAGE_WINDOW) {
 		park(p);
-		if (deadline != 0 && p->kernel != NULL && atomic_load(&p->kernel->slow))
+		if (patience->ns != 0 && p->kernel != NULL && atomic_load(&p->kernel->slow))
 			return false;
-		if (deadline == 0) /* the worker's round, whoever took the packet */
+		if (patience->ns == 0) /* the worker's round, whoever took the packet */
 			p->replay.flags |= KREPLAY_FLAG_OTHER_THREAD;
-		switch (kr_window_run(p, deadline)) {
+		switch (kr_window_run(p, end_of(patience))) {
 		case KR_WINDOW_DONE:
 			p->stage = KR_STAGE_NONE;
 			break;
@@ -339,7 +353,7 @@ settle(struct kr_proxy *p, uint64_t deadline)
 		}
 	}
 	if (p->stage == KR_STAGE_ONCE) {
-		if (!unpark(p, deadline) || !forward(p, deadline))
+		if (!unpark(p, patience) || !forward(p, patience))
 			return false;
 		p->stage = KR_STAGE_NONE;
 		if (!p->asked)
@@ -347,39 +361,36 @@ settle(struct kr_proxy *p, uint64_t deadline)
 		park(p);
 		kr_replay_end(&p->replay);
 	}
-	return unpark(p, deadline);
+	return unpark(p, patience);
 }
 
 /* Callbacks may run: what they ring is found to be nested. Not reached at depth MAX_NESTED, where
  * packets are no longer looked at, unless by a worker, which starts at 0. */
 static bool
-settle_as_mine(struct kr_proxy *p, uint64_t deadline)
+settle_as_mine(struct kr_proxy *p, struct patience *patience)
 {
 	bool settled;
 
 	mine[mine_count++] = p;
-	settled = settle(p, deadline);
+	settled = settle(p, patience);
 	mine_count--;
 	return settled;
 }
 
-/* Moves packets until there are none. False: the deadline passed, and the queue
- * is parked with what is left to do. */
+/* Moves packets until there are none, waiting for at most so long (0: for ever).
+ * False: that was too short, and the queue is parked with what is left to do. */
 static bool
-move(struct kr_proxy *p, uint64_t patience)
+move(struct kr_proxy *p, uint64_t patience_ns)
 {
-	uint64_t deadline = 0;
+	struct patience patience = {patience_ns, 0};
 	bool done = false, nested = mine_count > 0;
 
 	if (nested)
 		kr_window_reentered(p->agent);
 	for (;;) {
-		if (atomic_load(&p->agent->writer) != 0 || p->stage != KR_STAGE_NONE) {
-			if (deadline == 0 && patience != 0)
-				deadline = kr_now_ns() + patience;
-			if (p->stage != KR_STAGE_NONE ? !settle_as_mine(p, deadline) : !unpark(p, deadline))
-				break;
-		}
+		if (p->stage != KR_STAGE_NONE ? !settle_as_mine(p, &patience)
+					      : atomic_load(&p->agent->writer) != 0 && !unpark(p, &patience))
+			break;
 		if (!take(p, nested)) {
 			ring_hw(p);
 			done = true;
@@ -396,9 +407,10 @@ ring_nested(struct kr_proxy *p)
 {
 	uint32_t before = atomic_load(&p->owner);
 	enum kr_stage stage = p->stage;
+	struct patience for_ever = {0, 0};
 
 	kr_window_reentered(p->agent);
-	if (!unpark(p, 0))
+	if (!unpark(p, &for_ever))
 		return;
 	take(p, true);
 	ring_hw(p);

@@ -50,13 +50,14 @@ struct kr_proxy {
 	_Atomic uint32_t tracked; /* packets with the completer, see completer.h */
 	union kr_packet *hw_ring;
 	uint64_t hw_write;        /* next hardware slot to fill */
-	volatile uint64_t *hw_read_index; /* NULL: ask the runtime, see queues.c */
+	volatile uint64_t *hw_read_index, *hw_write_index; /* NULL: ask the runtime, see queues.c */
 	uint64_t hw_seen;         /* hardware read index, as last looked at */
 	/* The kernel object of the last dispatch that nobody needed to look at, its row
 	 * in the journal, and whether that is because the driver ignores the kernel. */
 	uint64_t counted_object, counted_generation;
 	uint32_t counted_row;
 	bool counted_ignored;
+	uint8_t lane;             /* of the journal, this queue's alone; 0: everybody's */
 	uint64_t hw_rung;         /* what the hardware doorbell was last told, plus 1 */
 	uint64_t hw_idle_at;      /* everything before this hardware index has finished */
 	hsa_signal_t hw_doorbell;
@@ -92,6 +93,7 @@ struct kr_proxy {
 	pthread_t worker;
 	bool has_worker, handed, stop;
 
+	uint64_t watched;   /* the completer's: its last round that waited for something of this queue */
 	uint64_t looked_at; /* the watcher's: taken_to + 1 at its last look when a packet was there */
 	_Atomic bool dying;  /* being destroyed */
 	_Atomic bool failed; /* the runtime reported an error on it */
@@ -119,8 +121,8 @@ void kr_proxy_ring(struct kr_proxy *proxy);
 /* This thread is in a callback for the packet that the queue has in hand. */
 bool kr_proxy_is_in_hand(const struct kr_proxy *proxy);
 
-/* Brings the soft queue's read index up to date. Any thread. */
-void kr_proxy_refresh(struct kr_proxy *proxy);
+/* Brings the soft queue's read index up to date, and says what it is. Any thread. */
+uint64_t kr_proxy_refresh(struct kr_proxy *proxy);
 
 /* Writes one packet to the hardware queue and rings. By the owner, or by the
  * writer of the agent, who is alone at the parked queues. */

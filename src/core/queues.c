@@ -11,6 +11,7 @@
 #include "core/proxy_internal.h"
 #include "core/ptrmap.h"
 #include "core/watcher.h"
+#include "report/journal.h"
 
 #define SMALLEST_QUEUE 64u /* packets: the runtime rounds up to a page of them */
 
@@ -84,6 +85,30 @@ make_signals(struct kr_proxy *p)
 	       kr_next.hsa_signal_create(1, 0, NULL, &p->drain_signal) == HSA_STATUS_SUCCESS;
 }
 
+/* Lanes of the journal that a queue has for itself. */
+static _Atomic uint32_t lanes = 1;
+
+static uint8_t
+take_lane(void)
+{
+	uint32_t taken = atomic_load(&lanes);
+
+	while (taken != (1u << KR_JOURNAL_LANES) - 1) {
+		uint32_t lane = (uint32_t)__builtin_ctz(~taken);
+
+		if (atomic_compare_exchange_strong(&lanes, &taken, taken | 1u << lane))
+			return (uint8_t)lane;
+	}
+	return 0;
+}
+
+static void
+return_lane(uint8_t lane)
+{
+	if (lane != 0)
+		atomic_fetch_and(&lanes, ~(1u << lane));
+}
+
 static void
 destroy_signal(hsa_signal_t signal)
 {
@@ -107,12 +132,15 @@ make_soft(struct kr_proxy *p, uint32_t size)
 	p->hw_ring = p->hw->base_address;
 	p->hw_mask = p->hw->size - 1;
 	p->hw_doorbell = p->hw->doorbell_signal;
-	/* A queue with the hardware's own doorbell keeps its read index where the
-	 * packet processor puts it. Another tool's proxy has a doorbell of its own,
-	 * and only the runtime knows where its index is. */
-	if (kr_signal_amd(p->hw_doorbell)->kind < 0)
+	/* A queue with the hardware's own doorbell keeps its indexes where the
+	 * packet processor has them. Another tool's proxy has a doorbell of its own,
+	 * and only the runtime knows where its indexes are. */
+	if (kr_signal_amd(p->hw_doorbell)->kind < 0) {
 		p->hw_read_index = &((amd_queue_t *)p->hw)->read_dispatch_id;
+		p->hw_write_index = &((amd_queue_t *)p->hw)->write_dispatch_id;
+	}
 	p->id = p->hw->id;
+	p->lane = take_lane();
 	/* Passes need time stamps whether the application wants them or not. */
 	kr_next.hsa_amd_profiling_set_profiler_enabled(p->hw, 1);
 	return true;
@@ -149,6 +177,7 @@ dispose(struct kr_proxy *p)
 	destroy_signal(p->pass_signal);
 	destroy_signal(p->drain_signal);
 	pthread_mutex_destroy(&p->drain_mutex);
+	return_lane(p->lane);
 	free(p);
 }
 

@@ -62,6 +62,24 @@ static void fill(const struct kr_replay *r, payload_t *p, int operation, uint64_
 	p->memory = r->memory;
 }
 
+/* The same for a dispatch of which nothing is known yet. */
+static void fill_blank(const struct kr_replay *r, payload_t *p)
+{
+	static const payload_t blank = { .size = sizeof blank, .snapshot.size = sizeof blank.snapshot,
+					 .restore.size = sizeof blank.restore };
+
+	memcpy(p, &blank, sizeof blank);
+	p->dispatch_info = r->dispatch.info;
+}
+
+/* What the next window is going to fill. */
+static void clear_window(struct kr_replay *r)
+{
+	memset((char *)r + offsetof(struct kr_replay, total), 0, sizeof *r - offsetof(struct kr_replay, total));
+	r->snapshot.size = sizeof r->snapshot;
+	r->restore.size = sizeof r->restore;
+}
+
 /* --- KERNEL_DISPATCH --- */
 
 /* What is kept between the two records of one execution: in *ud, or on the stack of the loop. */
@@ -240,25 +258,52 @@ static bool ask_count(struct kr_replay *r, uint64_t *count)
 	return true;
 }
 
-/* CONFIG ENTER; false when nobody drives any more. */
+static void config_call(struct kr_replay *r, kreplay_callback_phase_t phase, payload_t *payload,
+			kreplay_user_data_t *user_data)
+{
+	kr_context_call(r->driver, &r->dispatch, REPLAY, KREPLAY_KERNEL_REPLAY_CONFIG, phase, payload, user_data);
+}
+
+/*
+ * CONFIG ENTER, and CONFIG EXIT at once where the driver leaves the dispatch alone: nothing more will be known of it. That
+ * is what happens to most dispatches of a program, so it has its own way, with one bracket around both and without what only
+ * a window needs. False: nobody drives any more, or there is nothing left to do.
+ */
 static bool config_enter(struct kr_replay *r)
 {
 	uint64_t drivers = kr_contexts_live(REPLAY, KREPLAY_KERNEL_REPLAY_CONFIG);
+	struct kr_call call;
 	payload_t payload;
 
+	r->outcome = KREPLAY_OUTCOME_ONCE;
 	if (!drivers)
 		return false;
 	r->driver = (uint32_t)__builtin_ctzll(drivers);
-	fill(r, &payload, KREPLAY_KERNEL_REPLAY_CONFIG, 0);
-	kr_window_opened();
-	r->begun = kr_context_deliver(r->driver, &r->dispatch, REPLAY, KREPLAY_KERNEL_REPLAY_CONFIG,
-				      KREPLAY_CALLBACK_PHASE_ENTER, &payload, &r->user_data, NULL);
-	if (!r->begun) {
-		kr_window_closed();
+	if (!kr_context_enter(&call, r->driver, NULL))
+		return false;
+	/* Whoever retires the driver has said so before it looks at the brackets: no window opens behind its back. */
+	if (kr_context_retiring(r->driver)) {
+		kr_context_leave(&call);
 		return false;
 	}
+	fill_blank(r, &payload);
+	config_call(r, KREPLAY_CALLBACK_PHASE_ENTER, &payload, &r->user_data);
 	r->replay_pass_count = payload.replay_pass_count;
 	r->replay_continue = payload.replay_continue;
+	if (!r->replay_pass_count && !r->replay_continue) {
+		fill_blank(r, &payload);
+		payload.total_passes = 1;
+		payload.outcome = KREPLAY_OUTCOME_ONCE;
+		if (!kr_context_ended(r->driver))
+			config_call(r, KREPLAY_CALLBACK_PHASE_EXIT, &payload, &r->user_data);
+		kr_context_leave(&call);
+		return false;
+	}
+	clear_window(r);
+	r->begun = true;
+	kr_window_opened(); /* before the bracket ends, for the same reason */
+	kr_window_here();
+	kr_context_leave(&call);
 	return true;
 }
 
@@ -272,11 +317,9 @@ static enum kr_replay_want decide(struct kr_replay *r)
 {
 	uint64_t count = 1;
 
-	if (!config_enter(r)) {
-		r->outcome = KREPLAY_OUTCOME_ONCE;
+	if (!config_enter(r))
 		return KR_RUN_ONCE;
-	}
-	if (!r->replay_pass_count && r->replay_continue)
+	if (!r->replay_pass_count)
 		kr_log_once("continue-alone", KR_LOG_WARN, "replay",
 			    "the tool sets replay_continue but no replay_pass_count: dispatches run once");
 	if (!r->replay_pass_count || kr_collect_interrupted() || !ask_count(r, &count) || count == 1) {
@@ -305,12 +348,16 @@ enum kr_replay_want kr_replay_begin(struct kr_replay *r, const struct kr_dispatc
 
 	if (d != &r->dispatch)
 		r->dispatch = *d;
-	memset((char *)r + offsetof(struct kr_replay, user_data), 0, sizeof *r - offsetof(struct kr_replay, user_data));
-	r->snapshot.size = sizeof r->snapshot;
-	r->restore.size = sizeof r->restore;
-	kr_window_here();
+	r->user_data.value = 0;
+	r->replay_pass_count = NULL;
+	r->replay_continue = NULL;
+	r->begun = false;
+	r->total = 1;
+	r->decline = KREPLAY_DECLINE_NONE;
+	r->toggles = NULL;
 	want = decide(r);
-	kr_window_away();
+	if (r->begun)
+		kr_window_away();
 	return want;
 }
 

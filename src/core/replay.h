@@ -66,8 +66,8 @@ struct kr_window_ops {
 struct kr_toggles; /* contexts.h */
 
 /*
- * Everything about one dispatch for which CONFIG ENTER was delivered. Zero it, or not: kr_replay_begin sets all of it. Of
- * the members, the mechanics may write `flags` (or bits in), `left_out_bytes` and `opened_ns`; the rest is to read.
+ * Everything about one dispatch for which CONFIG ENTER was delivered. Zero it, or not: kr_replay_begin sets all of it that
+ * has a meaning, which from `flags` on is nothing unless `begun`. Of the members, the mechanics may write `flags` (or bits in), `left_out_bytes` and `opened_ns`; the rest is to read.
  */
 struct kr_replay {
 	struct kr_dispatch dispatch;
@@ -94,14 +94,17 @@ struct kr_replay {
 };
 
 enum kr_replay_want {
-	KR_RUN_ONCE,   /* forward it, then kr_replay_end */
+	KR_RUN_ONCE,   /* forward it, then kr_replay_end, which has something to do when r->begun */
 	KR_RUN_WINDOW, /* r->total passes wanted */
 };
 
 /* Whether a started context subscribes to CONFIG: one atomic load. */
 bool kr_replay_wanted(void);
 
-/* CONFIG ENTER and the question for the count. Ringing thread, no lock held. */
+/*
+ * CONFIG ENTER and the question for the count; CONFIG EXIT as well when the driver leaves the dispatch alone. Ringing thread,
+ * no lock held.
+ */
 enum kr_replay_want kr_replay_begin(struct kr_replay *r, const struct kr_dispatch *d);
 
 /*

@@ -49,7 +49,8 @@ static bool add_row(struct build *build, uint32_t index)
 			     : strdup(OTHER_NAME);
 	kernel->mangled = named ? copy_bytes(build->journal->names + row->mangled_at, row->mangled_bytes)
 				: strdup("");
-	kernel->dispatches = atomic_load_explicit(&row->dispatches, memory_order_relaxed);
+	for (unsigned lane = 0; lane < KR_JOURNAL_LANES; lane++)
+		kernel->dispatches += atomic_load_explicit(&row->dispatches[lane], memory_order_relaxed);
 	build->kernel_of_row[index] = (uint32_t)report->kernel_count - 1;
 	return kernel->name && kernel->mangled;
 }

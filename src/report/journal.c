@@ -333,10 +333,17 @@ static uint32_t known_row(uint32_t kernel)
 	return kernel < KR_JOURNAL_KERNELS ? kernel : KR_JOURNAL_OTHER;
 }
 
-void kr_journal_dispatch(struct kr_journal *journal, uint32_t kernel)
+void kr_journal_dispatch(struct kr_journal *journal, uint32_t kernel, unsigned lane)
 {
-	atomic_fetch_add_explicit(&journal->rows[known_row(kernel)].dispatches, 1,
-				  memory_order_relaxed);
+	uint32_t row = known_row(kernel);
+	_Atomic uint64_t *count = &journal->rows[row].dispatches[lane];
+
+	/* the row for what found no other is every process's */
+	if (lane == 0 || row == KR_JOURNAL_OTHER)
+		atomic_fetch_add_explicit(&journal->rows[row].dispatches[0], 1, memory_order_relaxed);
+	else
+		atomic_store_explicit(count, atomic_load_explicit(count, memory_order_relaxed) + 1,
+				      memory_order_relaxed);
 }
 
 void kr_journal_execution(struct kr_journal *journal, uint32_t kernel, uint64_t dispatch_id,

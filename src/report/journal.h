@@ -97,8 +97,12 @@ bool kr_journal_is_owner(const struct kr_journal *journal);
  */
 uint32_t kr_journal_kernel(struct kr_journal *journal, const char *name, const char *mangled);
 
-/* One dispatch of the application was seen, whatever becomes of it: one relaxed atomic add. */
-void kr_journal_dispatch(struct kr_journal *journal, uint32_t kernel);
+/*
+ * One dispatch of the application was seen, whatever becomes of it. Lane 0 is everybody's and costs an atomic add. From 1 to
+ * KR_JOURNAL_LANES - 1 a lane is the caller's alone in its process, one call after the other, and costs a plain one.
+ */
+#define KR_JOURNAL_LANES 8
+void kr_journal_dispatch(struct kr_journal *journal, uint32_t kernel, unsigned lane);
 
 /*
  * One execution: a pass of a replay (total != 1), or a dispatch that ran once (pass 0 of 1). Times

@@ -11,7 +11,7 @@
 #include "journal.h"
 
 #define KR_JOURNAL_MAGIC UINT64_C(0x6c6e6a2079616c70) /* "play jnl" */
-#define KR_JOURNAL_VERSION 2
+#define KR_JOURNAL_VERSION 3
 #define KR_JOURNAL_NAMES (UINT64_C(1) << 25)
 #define KR_JOURNAL_LONGEST_NAME 65536
 
@@ -45,7 +45,7 @@ struct kr_journal_row {
 	uint64_t mangled_at;
 	uint32_t name_bytes;
 	uint32_t mangled_bytes;
-	_Alignas(64) _Atomic uint64_t dispatches;
+	_Alignas(64) _Atomic uint64_t dispatches[KR_JOURNAL_LANES]; /* their sum counts */
 };
 
 /* The commit word of both kinds of record holds the kernel's row + 1 in its low half; 0: not

@@ -21,7 +21,7 @@ static void odd_names(struct kr_journal *journal)
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
 		uint32_t kernel = kr_journal_kernel(journal, names[i], NULL);
 
-		kr_journal_dispatch(journal, kernel);
+		kr_journal_dispatch(journal, kernel, 0);
 		kr_journal_execution(journal, kernel, 2 + i, 0, 1, 1000, 2000 + i);
 	}
 }
@@ -45,7 +45,7 @@ int main(int argc, char **argv)
 		return 9;
 	}
 	window.kernel = kr_journal_kernel(journal, "vector_add", "vector_add.kd");
-	kr_journal_dispatch(journal, window.kernel);
+	kr_journal_dispatch(journal, window.kernel, 0);
 	kr_journal_execution(journal, window.kernel, 1, 0, 2, 1000, 3000);
 	kr_journal_execution(journal, window.kernel, 1, 1, 2, 4000, 7000);
 	kr_journal_window(journal, &window);

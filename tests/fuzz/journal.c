@@ -29,7 +29,7 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 	journal = kr_journal_create_shared(ROOM, ROOM);
 	FUZZ_CHECK(journal != NULL);
 	window.kernel = note.kernel = kr_journal_kernel(journal, "saxpy(float*)", "_Z5saxpyPf");
-	kr_journal_dispatch(journal, window.kernel);
+	kr_journal_dispatch(journal, window.kernel, 0);
 	for (uint64_t pass = 0; pass < 3; pass++)
 		kr_journal_execution(journal, window.kernel, 1, pass, 3, 100 * pass, 100 * pass + 50);
 	kr_journal_execution(journal, kr_journal_kernel(journal, "other", NULL), 2, 0, 1, 7, 9);

@@ -56,7 +56,7 @@ static void notes(void **state)
 	struct kr_journal_note note = note_of(kernel, "text", "{\"a\": 1}");
 	struct kr_report *report;
 
-	kr_journal_dispatch(journal, kernel);
+	kr_journal_dispatch(journal, kernel, 0);
 	assert_true(kr_journal_note(journal, &note));
 	note = note_of(kernel, NULL, NULL);
 	note.start_ns = 5;
@@ -223,8 +223,8 @@ static void merged(void **state)
 		uint32_t own = kr_journal_kernel(journal, i ? "second" : "first", NULL);
 		struct kr_journal_note note = note_of(own, "text", "{}");
 
-		kr_journal_dispatch(journal, both);
-		kr_journal_dispatch(journal, own);
+		kr_journal_dispatch(journal, both, 0);
+		kr_journal_dispatch(journal, own, 0);
 		for (unsigned j = 0; j < 5; j++)
 			kr_journal_execution(journal, both, 1, j, 5, 1000, 2000 + 100 * j + 1000 * i);
 		kr_journal_execution(journal, own, 2, 0, 1, 1, 2);

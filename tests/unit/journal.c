@@ -76,7 +76,8 @@ static void *append(void *argument)
 
 		snprintf(name, sizeof(name), "kernel %u", (unsigned)(i % 16));
 		row = kr_journal_kernel(work->journal, name, NULL);
-		kr_journal_dispatch(work->journal, row);
+		/* half of them with a lane of their own */
+		kr_journal_dispatch(work->journal, row, work->number % 2 ? work->number / 2 + 1 : 0);
 		kr_journal_execution(work->journal, row, i, 0, 2, 1000, 1000 + i);
 		if (i % 10 == 0) {
 			struct kr_journal_window window = {
@@ -267,7 +268,7 @@ static void full_journal_counts_what_it_drops(void **state)
 	struct kr_report *report;
 
 	for (uint64_t i = 0; i < 10; i++) {
-		kr_journal_dispatch(journal, row);
+		kr_journal_dispatch(journal, row, 0);
 		kr_journal_execution(journal, row, i, 0, 1, 1, 2);
 		kr_journal_window(journal, &window);
 	}
@@ -293,15 +294,16 @@ static void too_many_kernels(void **state)
 
 		snprintf(name, sizeof(name), "k%llu", (unsigned long long)i);
 		row = kr_journal_kernel(journal, name, NULL);
-		kr_journal_dispatch(journal, row);
+		kr_journal_dispatch(journal, row, 0);
 		others += row == KR_JOURNAL_OTHER;
 	}
 	assert_true(others >= made - KR_JOURNAL_KERNELS);
-	kr_journal_dispatch(journal, UINT32_MAX);
+	kr_journal_dispatch(journal, UINT32_MAX, 0);
+	kr_journal_dispatch(journal, KR_JOURNAL_OTHER, 1);
 	report = kr_report_build(journal);
-	assert_int_equal(report->dispatches, made + 1);
+	assert_int_equal(report->dispatches, made + 2);
 	assert_int_equal(find(report, "(kernels for which the journal had no room)")->dispatches,
-			 others + 1);
+			 others + 2);
 	kr_report_free(report);
 	kr_journal_close(journal);
 }
@@ -316,7 +318,7 @@ static void long_and_many_names(void **state)
 
 	memset(name, 'n', length);
 	name[length] = '\0';
-	kr_journal_dispatch(journal, kr_journal_kernel(journal, name, NULL));
+	kr_journal_dispatch(journal, kr_journal_kernel(journal, name, NULL), 0);
 	report = kr_report_build(journal);
 	assert_int_equal(strlen(report->kernels[0].name), KR_JOURNAL_LONGEST_NAME);
 	kr_report_free(report);

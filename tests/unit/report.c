@@ -37,19 +37,19 @@ static struct kr_journal *make_journal(void)
 		.window_ns = 2500000,
 	};
 
-	kr_journal_dispatch(journal, saxpy);
+	kr_journal_dispatch(journal, saxpy, 0);
 	for (uint64_t pass = 0; pass < 4; pass++)
 		kr_journal_execution(journal, saxpy, 1, pass, 4, 1000, 2000 + 100 * pass);
 	kr_journal_window(journal, &window);
 	for (uint64_t i = 0; i < 3; i++) {
 		window = (struct kr_journal_window){ .kernel = scan, .outcome = 3 };
 		strcpy(window.reason, i < 2 ? "out of memory" : "drain timeout");
-		kr_journal_dispatch(journal, scan);
+		kr_journal_dispatch(journal, scan, 0);
 		kr_journal_execution(journal, scan, 2 + i, 0, 1, 5, 5 + 12345678);
 		kr_journal_window(journal, &window);
 	}
 	/* ran, but its times are not known */
-	kr_journal_dispatch(journal, idle);
+	kr_journal_dispatch(journal, idle, 0);
 	kr_journal_execution(journal, idle, 5, 0, 1, 0, 0);
 	kr_journal_execution(journal, idle, 5, 0, 1, 9, 8);
 	/* asked for its row and never dispatched: not in the report */
@@ -194,7 +194,7 @@ static void long_names(void **state)
 			journal,
 			"void tensor::gemm<float, 128, 64, (tensor::layout)1>(float const*, "
 			"float const*, float*, unsigned int)",
-			NULL));
+			NULL), 0);
 	report = kr_report_build(journal);
 	text = kr_report_format(report, 0);
 	/* a file has room for all of it */
