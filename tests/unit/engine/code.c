@@ -2,6 +2,9 @@
 #include "engine_test.h"
 
 #include <elf.h>
+#include <pthread.h>
+#include <semaphore.h>
+#include <time.h>
 
 #include "core/code.h"
 #include "core/kernels.h"
@@ -156,6 +159,65 @@ names_kernels(void **state)
 	assert_string_equal(kr_kernel_name(k->id, true), "_Z3addPfS_");          /* the id still does */
 }
 
+/* Two threads whose first dispatches come together: the second must not look before the first has listed the symbols. */
+
+static hsa_status_t (*iterate_at_once)(hsa_executable_t, hsa_agent_t,
+				       hsa_status_t (*)(hsa_executable_t, hsa_agent_t, hsa_executable_symbol_t, void *),
+				       void *);
+static sem_t listing, go_on, looked;
+
+static hsa_status_t
+iterate_slowly(hsa_executable_t e, hsa_agent_t agent,
+	       hsa_status_t (*visit)(hsa_executable_t, hsa_agent_t, hsa_executable_symbol_t, void *), void *data)
+{
+	sem_post(&listing);
+	sem_wait(&go_on);
+	return iterate_at_once(e, agent, visit, data);
+}
+
+static void *
+look(void *data)
+{
+	*(struct kr_kernel **)data = kr_kernel_of_object(0x6000);
+	sem_post(&looked);
+	return NULL;
+}
+
+static void
+names_a_kernel_that_is_being_listed(void **state)
+{
+	struct kr_kernel *first = NULL, *second = NULL;
+	pthread_t threads[2];
+	struct timespec soon;
+
+	sem_init(&listing, 0, 0);
+	sem_init(&go_on, 0, 0);
+	sem_init(&looked, 0, 0);
+	stand_in.symbols = 1;
+	stand_in.symbol_name[0] = "late.kd";
+	stand_in.symbol_object[0] = 0x6000;
+	iterate_at_once = kr_next.hsa_executable_iterate_agent_symbols;
+	kr_next.hsa_executable_iterate_agent_symbols = iterate_slowly;
+	kr_hook_hsa_executable_freeze((hsa_executable_t){9}, NULL);
+	assert_int_equal(pthread_create(&threads[0], NULL, look, &first), 0);
+	sem_wait(&listing);
+	assert_int_equal(pthread_create(&threads[1], NULL, look, &second), 0);
+	/* it waits, which is seen by its not coming back: the one wait here that has to run out */
+	clock_gettime(CLOCK_REALTIME, &soon);
+	soon.tv_nsec += 100000000;
+	soon.tv_sec += soon.tv_nsec / 1000000000;
+	soon.tv_nsec %= 1000000000;
+	assert_int_equal(sem_timedwait(&looked, &soon), -1);
+	for (unsigned i = 0; i < 8; i++) /* one for each agent, and more */
+		sem_post(&go_on);
+	pthread_join(threads[0], NULL);
+	pthread_join(threads[1], NULL);
+	kr_next.hsa_executable_iterate_agent_symbols = iterate_at_once;
+	assert_string_equal(first->name, "late");
+	assert_ptr_equal(second, first);
+	kr_hook_hsa_executable_destroy((hsa_executable_t){9});
+}
+
 int
 main(void)
 {
@@ -165,6 +227,7 @@ main(void)
 		cmocka_unit_test_setup(knows_where_segments_were_placed, setup),
 		cmocka_unit_test_setup(says_when_variables_are_unknown, setup),
 		cmocka_unit_test_setup(names_kernels, setup),
+		cmocka_unit_test_setup(names_a_kernel_that_is_being_listed, setup),
 	};
 
 	kr_log_set_level(KR_LOG_ERROR);
