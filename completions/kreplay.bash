@@ -10,7 +10,7 @@ _kreplay()
 	fi
 	case ${COMP_WORDS[1]} in
 	run)
-		flags='-n --passes -k --kernel --dispatch --until --check --writes -t --tool -o --output --door --softgpu --drain-timeout --budget --snapshot --chunk --scope --verify-scope --log --help'
+		flags='-n --passes -k --kernel --dispatch --until --check --writes -t --tool -o --output --door --softgpu --drain-timeout --budget --snapshot --chunk --scope --verify-scope --decline-visible --log --help'
 		words='-n --passes -k --kernel --dispatch --until -t --tool -o --output --door --drain-timeout --budget --snapshot --chunk --scope --log '
 		;;
 	softgpu)
@@ -22,7 +22,7 @@ _kreplay()
 		words='-o --output --diff '
 		;;
 	info)
-		flags='-n --passes -k --kernel --dispatch --until --check --writes -t --tool -o --output --door --softgpu --drain-timeout --budget --snapshot --chunk --scope --verify-scope --log --help'
+		flags='-n --passes -k --kernel --dispatch --until --check --writes -t --tool -o --output --door --softgpu --drain-timeout --budget --snapshot --chunk --scope --verify-scope --decline-visible --log --help'
 		words='-n --passes -k --kernel --dispatch --until -t --tool -o --output --door --drain-timeout --budget --snapshot --chunk --scope --log '
 		;;
 	help)

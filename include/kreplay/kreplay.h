@@ -303,6 +303,8 @@ typedef enum kreplay_decline_t {
 	KREPLAY_DECLINE_UNSUPPORTED_PACKET = 9,
 	KREPLAY_DECLINE_PASS_FAILED = 10,       /**< a pass ended in an error */
 	KREPLAY_DECLINE_SHUTTING_DOWN = 11,     /**< the process or the tool is on its way out */
+	KREPLAY_DECLINE_EXTERNALLY_VISIBLE = 12,/**< each pass would be seen outside, and the driver asked
+						     for a decline (KREPLAY_REQUEST_DECLINE_VISIBLE) */
 	KREPLAY_DECLINE_LAST
 } kreplay_decline_t;
 
@@ -312,7 +314,16 @@ enum {
 	KREPLAY_FLAG_PEER_MEMORY = 2,  /**< the agent can write memory that the snapshot leaves out
 					    because another agent or process owns it */
 	KREPLAY_FLAG_PLAIN_COPIES = 4, /**< no kernels of ours for this ISA: the runtime's copies */
-	KREPLAY_FLAG_OTHER_THREAD = 8  /**< the window ran on the queue's worker */
+	KREPLAY_FLAG_OTHER_THREAD = 8, /**< the window ran on the queue's worker */
+	KREPLAY_FLAG_EXTERNALLY_VISIBLE = 16 /**< each pass is seen outside: the kernel can print or call
+					    the host, or is given host memory that it may write. From
+					    SNAPSHOT EXIT on, as far as the code object's metadata tells */
+};
+
+/** Bits of the payload's `requests`. */
+enum {
+	/** Decline the dispatch, so that it runs once, when KREPLAY_FLAG_EXTERNALLY_VISIBLE would be set. */
+	KREPLAY_REQUEST_DECLINE_VISIBLE = 1
 };
 
 /** Where the bytes of the snapshot lie. */
@@ -437,7 +448,9 @@ typedef struct kreplay_callback_tracing_kernel_replay_data_t {
 	/** [SNAPSHOT EXIT, PASS EXIT, CONFIG EXIT] why not, KREPLAY_DECLINE_NONE when all is well. */
 	kreplay_decline_t decline;
 	uint32_t flags;      /**< KREPLAY_FLAG_* */
-	uint32_t reserved;
+	/** [CONFIG ENTER] set by the driver: KREPLAY_REQUEST_*; bits that are not known are not looked at. 0 at
+	 *  every other time. */
+	uint32_t requests;
 	uint64_t passes_run; /**< executions in the window that have ended */
 
 	/** [from SNAPSHOT EXIT] this window's snapshot. */

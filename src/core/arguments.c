@@ -146,9 +146,10 @@ copy(struct value v)
 
 /* ---- metadata ---- */
 
-/* One argument; true when it is one of the source's. */
+/* One argument; true when it is one of the source's. *calls_host is set by one of those that only the host's part of a
+ * printf or of a call to the host reads. */
 static bool
-read_argument(struct reader *r, struct kr_argument *a)
+read_argument(struct reader *r, struct kr_argument *a, bool *calls_host)
 {
 	struct value map = next(r);
 	bool hidden = false, constant = false, global = false, buffer = false;
@@ -172,6 +173,7 @@ read_argument(struct reader *r, struct kr_argument *a)
 		else if (is(key, ".value_kind")) {
 			hidden = value.kind == STRING && value.number >= 7 && memcmp(value.string, "hidden_", 7) == 0;
 			buffer = is(value, "global_buffer");
+			*calls_host |= is(value, "hidden_hostcall_buffer") || is(value, "hidden_printf_buffer");
 		} else if (is(key, ".address_space"))
 			global = is(value, "global");
 		else if (is(key, ".is_const"))
@@ -212,7 +214,7 @@ read_arguments(struct reader *r, struct kr_arguments *k, struct value list)
 	for (uint64_t i = 0; i < list.number && !r->bad; i++) {
 		struct kr_argument *a = &k->items[k->count];
 
-		if (read_argument(r, a)) {
+		if (read_argument(r, a, &k->calls_host)) {
 			k->count++;
 			continue;
 		}

@@ -24,6 +24,7 @@ struct kr_arguments {
 	struct kr_arguments *next;
 	uint64_t executable;
 	char *symbol; /* without ".kd" */
+	bool calls_host; /* is given what it needs to print or to have the host do something */
 	size_t count;
 	struct kr_argument *items; /* those that the compiler adds are left out */
 };

@@ -43,7 +43,7 @@ kr_diagnose_window(const struct kr_replay *r)
 	kr_log(KR_LOG_INFO, "window",
 	       "dispatch=%llu queue=%llu thread=%llu kernel=\"%s\" asked=%llu passes=%llu outcome=%s reason=\"%s\" "
 	       "regions=%llu bytes=%llu restored=%llu link=%llu tier=%s snapshot_s=%.6f restore_s=%.6f passes_s=%.6f "
-	       "reentrant=%d peer=%d worker=%d left_out_kernarg=%llu left_out_host=%llu left_out_fine_grained=%llu "
+	       "reentrant=%d peer=%d worker=%d visible=%d left_out_kernarg=%llu left_out_host=%llu left_out_fine_grained=%llu "
 	       "left_out_executable=%llu",
 	       (unsigned long long)r->dispatch.info.dispatch_id, (unsigned long long)r->dispatch.info.queue_id.handle,
 	       (unsigned long long)r->dispatch.thread_id, r->dispatch.name != NULL ? r->dispatch.name : "?",
@@ -53,7 +53,7 @@ kr_diagnose_window(const struct kr_replay *r)
 	       (unsigned long long)(r->snapshot.host_link_bytes + r->restore.host_link_bytes),
 	       tier_name(r->snapshot.tier), (double)r->snapshot.ns / 1e9, (double)r->restore.ns / 1e9,
 	       (double)rest / 1e9, !!(r->flags & KREPLAY_FLAG_REENTRANT), !!(r->flags & KREPLAY_FLAG_PEER_MEMORY),
-	       !!(r->flags & KREPLAY_FLAG_OTHER_THREAD),
+	       !!(r->flags & KREPLAY_FLAG_OTHER_THREAD), !!(r->flags & KREPLAY_FLAG_EXTERNALLY_VISIBLE),
 	       (unsigned long long)r->left_out_bytes[KREPLAY_LEFT_OUT_KERNARG],
 	       (unsigned long long)r->left_out_bytes[KREPLAY_LEFT_OUT_HOST],
 	       (unsigned long long)r->left_out_bytes[KREPLAY_LEFT_OUT_FINE_GRAINED],

@@ -18,6 +18,7 @@
 static uint64_t passes;
 static regex_t *patterns;
 static size_t pattern_count;
+static uint32_t requests; /* KREPLAY_REQUEST_* */
 static unsigned until_cv_millionths; /* 0: a fixed number of passes */
 static const struct kr_ranges *dispatches;
 static _Atomic uint64_t cache[CACHE_SLOTS];
@@ -198,6 +199,7 @@ static void drive_until(const kreplay_callback_tracing_record_t *record, kreplay
 			return;
 		payload->replay_pass_count = no_count;
 		payload->replay_continue = until_settled;
+		payload->requests = requests;
 	} else if (!entering && s) {
 		if (s->passes > 0)
 			report_settling(&payload->dispatch_info, s);
@@ -221,8 +223,10 @@ static void config(kreplay_callback_tracing_record_t record, kreplay_user_data_t
 		drive_until(&record, user_data);
 		return;
 	}
-	if (record.phase == KREPLAY_CALLBACK_PHASE_ENTER && kr_driver_selects(&payload->dispatch_info))
+	if (record.phase == KREPLAY_CALLBACK_PHASE_ENTER && kr_driver_selects(&payload->dispatch_info)) {
 		payload->replay_pass_count = pass_count;
+		payload->requests = requests;
+	}
 }
 
 static bool compile(const struct kr_options *options)
@@ -252,6 +256,7 @@ bool kr_driver_configure(const struct kr_options *options)
 		return false;
 	kr_driver_reset();
 	passes = options->passes;
+	requests = options->decline_visible ? KREPLAY_REQUEST_DECLINE_VISIBLE : 0;
 	until_cv_millionths = options->until_cv_millionths;
 	if (until_cv_millionths && !options->passes_set)
 		passes = UNTIL_CAP;

@@ -11,6 +11,7 @@
 #include "core/agents.h"
 #include "core/collector.h"
 #include "core/completer.h"
+#include "core/diagnosis.h"
 #include "core/driver.h"
 #include "core/engine.h"
 #include "core/kernels.h"
@@ -360,6 +361,8 @@ settle(struct kr_proxy *p, struct patience *patience)
 			return true;
 		park(p);
 		kr_replay_end(&p->replay);
+		if (p->replay.outcome == KREPLAY_OUTCOME_DECLINED)
+			kr_diagnose_window(&p->replay);
 	}
 	return unpark(p, patience);
 }

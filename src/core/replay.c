@@ -290,6 +290,7 @@ static bool config_enter(struct kr_replay *r)
 	config_call(r, KREPLAY_CALLBACK_PHASE_ENTER, &payload, &r->user_data);
 	r->replay_pass_count = payload.replay_pass_count;
 	r->replay_continue = payload.replay_continue;
+	r->requests = payload.requests;
 	if (!r->replay_pass_count && !r->replay_continue) {
 		fill_blank(r, &payload);
 		payload.total_passes = 1;

@@ -75,6 +75,7 @@ struct kr_replay {
 	kreplay_user_data_t user_data; /* what CONFIG ENTER left */
 	kreplay_kernel_replay_pass_count_cb_t replay_pass_count;
 	kreplay_kernel_replay_continue_cb_t replay_continue;
+	uint32_t requests; /* KREPLAY_REQUEST_*, as CONFIG ENTER left them */
 	uint32_t driver; /* index of the driver's context */
 	bool begun;      /* CONFIG ENTER was delivered, CONFIG EXIT was not */
 

@@ -315,8 +315,9 @@ static void say_unused(const struct kr_options *options)
 {
 	const char *names[] = { options->passes_set ? "-n" : NULL, options->kernel_count ? "-k" : NULL,
 				options->dispatches.count ? "--dispatch" : NULL,
-				options->until_cv_millionths ? "--until" : NULL };
-	char list[64] = "";
+				options->until_cv_millionths ? "--until" : NULL,
+				options->decline_visible ? "--decline-visible" : NULL };
+	char list[96] = "";
 	size_t named = 0;
 
 	for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {

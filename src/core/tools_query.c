@@ -73,6 +73,7 @@ const char *kreplay_decline_name(kreplay_decline_t decline)
 		[KREPLAY_DECLINE_UNSUPPORTED_PACKET] = "unsupported packet",
 		[KREPLAY_DECLINE_PASS_FAILED] = "pass failed",
 		[KREPLAY_DECLINE_SHUTTING_DOWN] = "shutting down",
+		[KREPLAY_DECLINE_EXTERNALLY_VISIBLE] = "externally visible",
 	};
 	_Static_assert(sizeof names / sizeof names[0] == KREPLAY_DECLINE_LAST, "a name for each reason");
 

@@ -155,6 +155,14 @@ warn_of_host_memory(const struct kr_proxy *p)
 		    p->kernel->name, a->name != NULL ? a->name : "?");
 }
 
+/* Whether somebody sees each pass: what it prints, or what it writes to memory that is not saved. */
+static bool
+is_seen_outside(const struct kr_proxy *p)
+{
+	return kr_argument_to_host() != NULL ||
+	       (p->kernel != NULL && p->kernel->arguments != NULL && p->kernel->arguments->calls_host);
+}
+
 static kreplay_decline_t
 take_snapshot(void *data, kreplay_phase_stats_t *stats)
 {
@@ -175,6 +183,11 @@ take_snapshot(void *data, kreplay_phase_stats_t *stats)
 			      w->proxy->kernel != NULL ? w->proxy->kernel->kernarg_bytes : 0);
 	kr_arguments_here(w->proxy->kernel != NULL ? w->proxy->kernel->arguments : NULL,
 			  w->proxy->packet.dispatch.kernarg_address);
+	if (is_seen_outside(w->proxy)) {
+		w->proxy->replay.flags |= KREPLAY_FLAG_EXTERNALLY_VISIBLE;
+		if (w->proxy->replay.requests & KREPLAY_REQUEST_DECLINE_VISIBLE)
+			return KREPLAY_DECLINE_EXTERNALLY_VISIBLE;
+	}
 	warn_of_host_memory(w->proxy);
 	why = kr_snapshot_take(w->snapshot, stats);
 	if (kr_snapshot_is_plain(w->snapshot))

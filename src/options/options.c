@@ -443,6 +443,8 @@ static bool set_option(struct kr_options *options, enum kr_option_id id, const c
 		return set_extent(options, value, error, error_size);
 	case KR_OPTION_VERIFY_SCOPE:
 		return set_switch(&options->verify_scope, value, error, error_size);
+	case KR_OPTION_DECLINE_VISIBLE:
+		return set_switch(&options->decline_visible, value, error, error_size);
 	case KR_OPTION_LOG:
 		return set_level(options, value, error, error_size);
 	case KR_OPTION_JOURNAL:

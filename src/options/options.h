@@ -108,6 +108,7 @@ struct kr_options {
 	uint64_t chunk_bytes;
 	bool scope_kernargs; /* save only what the kernel's arguments point into */
 	bool verify_scope;   /* and watch the rest */
+	bool decline_visible; /* the built-in driver: no passes that are seen outside */
 	int log_level; /* enum kr_level of core/log.h: 0 error, 1 warn, 2 info, 3 debug */
 	struct kr_log_topic log_topics[KR_LOG_TOPICS]; /* up to the first without a name */
 	bool test_no_restore;

@@ -58,7 +58,7 @@ FIELD(kreplay_callback_tracing_kernel_replay_data_t, replay_stop_context, 176, 8
 FIELD(kreplay_callback_tracing_kernel_replay_data_t, outcome, 184, 4);
 FIELD(kreplay_callback_tracing_kernel_replay_data_t, decline, 188, 4);
 FIELD(kreplay_callback_tracing_kernel_replay_data_t, flags, 192, 4);
-FIELD(kreplay_callback_tracing_kernel_replay_data_t, reserved, 196, 4);
+FIELD(kreplay_callback_tracing_kernel_replay_data_t, requests, 196, 4);
 FIELD(kreplay_callback_tracing_kernel_replay_data_t, passes_run, 200, 8);
 FIELD(kreplay_callback_tracing_kernel_replay_data_t, snapshot, 208, 56);
 FIELD(kreplay_callback_tracing_kernel_replay_data_t, restore, 264, 56);
@@ -159,7 +159,8 @@ CHECK(KREPLAY_DECLINE_DRAIN_TIMEOUT == 5 && KREPLAY_DECLINE_STUCK_PASS == 6 && K
 CHECK(KREPLAY_DECLINE_BAD_PASS_COUNT == 8 && KREPLAY_DECLINE_UNSUPPORTED_PACKET == 9);
 CHECK(KREPLAY_DECLINE_PASS_FAILED == 10 && KREPLAY_DECLINE_SHUTTING_DOWN == 11);
 CHECK(KREPLAY_FLAG_REENTRANT == 1 && KREPLAY_FLAG_PEER_MEMORY == 2 && KREPLAY_FLAG_PLAIN_COPIES == 4);
-CHECK(KREPLAY_FLAG_OTHER_THREAD == 8);
+CHECK(KREPLAY_FLAG_OTHER_THREAD == 8 && KREPLAY_FLAG_EXTERNALLY_VISIBLE == 16);
+CHECK(KREPLAY_DECLINE_EXTERNALLY_VISIBLE == 12 && KREPLAY_REQUEST_DECLINE_VISIBLE == 1);
 CHECK(KREPLAY_TIER_NONE == 0 && KREPLAY_TIER_DEVICE == 1 && KREPLAY_TIER_PINNED == 2 && KREPLAY_TIER_PAGEABLE == 3);
 CHECK(KREPLAY_TIER_MIXED == 4);
 CHECK(KREPLAY_REGION_POOL == 0 && KREPLAY_REGION_REGION == 1 && KREPLAY_REGION_VARIABLE == 2);

@@ -168,11 +168,14 @@ static void config(payload_t *p, kreplay_callback_phase_t phase, kreplay_user_da
 		data->value = 100;
 		p->replay_pass_count = script.sets_count ? count_upcall : NULL;
 		p->replay_continue = script.sets_continue ? continue_upcall : NULL;
+		assert_int_equal(p->requests, 0);
+		p->requests = KREPLAY_REQUEST_DECLINE_VISIBLE;
 		if (script.in_config_enter)
 			script.in_config_enter(p);
 	} else {
 		event("cX");
 		config_exits++;
+		assert_int_equal(p->requests, 0);
 		last_config_exit = *p;
 		config_exit_data = *data;
 	}
@@ -346,8 +349,10 @@ static void go(void)
 	events[0] = 0;
 	last = (struct kr_pass_times){ 0, 0 };
 	assert_true(kr_replay_wanted());
-	if (kr_replay_begin(&r, &dispatch) == KR_RUN_WINDOW)
+	if (kr_replay_begin(&r, &dispatch) == KR_RUN_WINDOW) {
+		assert_int_equal(r.requests, KREPLAY_REQUEST_DECLINE_VISIBLE);
 		forward = !kr_replay_window(&r, &ops, &window, &last);
+	}
 	if (forward) {
 		event("forward");
 		window.memory++;
