@@ -467,6 +467,10 @@ typedef struct kreplay_callback_tracing_kernel_replay_data_t {
 
 	/** [SNAPSHOT EXIT .. CONFIG EXIT] NULL at every other time and when there is no snapshot. */
 	const kreplay_memory_view_t *memory;
+
+	/** [from SNAPSHOT EXIT] bytes of the agent's code objects that hold what no kernel may write:
+	 *  constants and other read-only data. Left out as well; no kernel can change them. */
+	uint64_t left_out_read_only;
 } kreplay_callback_tracing_kernel_replay_data_t;
 
 /* ---------------------------------------------------------------------------------------------

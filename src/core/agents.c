@@ -272,8 +272,8 @@ wait_changed(struct kr_agent *agent, uint64_t deadline)
 	return pthread_cond_timedwait(&agent->changed, &agent->mutex, &ts) == 0;
 }
 
-static bool
-closed_to_me(struct kr_agent *agent)
+bool
+kr_agent_is_closed(const struct kr_agent *agent)
 {
 	uintptr_t writer = atomic_load(&agent->writer);
 
@@ -293,10 +293,14 @@ kr_agent_wait_open(struct kr_agent *agent, uint64_t deadline)
 
 	pthread_mutex_lock(&agent->mutex);
 	agent->waiting++;
-	while (closed_to_me(agent) && wait_changed(agent, deadline))
+	agent->kept++;
+	while (kr_agent_is_closed(agent) && wait_changed(agent, deadline))
 		;
 	agent->waiting--;
-	open = !closed_to_me(agent);
+	agent->kept--;
+	open = !kr_agent_is_closed(agent);
+	if (agent->owed > 0 && --agent->owed == 0)
+		pthread_cond_broadcast(&agent->changed);
 	pthread_mutex_unlock(&agent->mutex);
 	return open;
 }
@@ -308,7 +312,7 @@ kr_agent_enter(struct kr_agent *agent)
 		return;
 	for (;;) {
 		atomic_fetch_add(&agent->readers, 1);
-		if (!closed_to_me(agent))
+		if (!kr_agent_is_closed(agent))
 			return;
 		kr_agent_leave(agent);
 		kr_agent_wait_open(agent, 0);
@@ -335,10 +339,10 @@ kr_agent_write_lock(struct kr_agent *agent, uint64_t deadline)
 
 	pthread_mutex_lock(&agent->mutex);
 	agent->waiting++;
-	while (agent->window && wait_changed(agent, deadline))
+	while ((agent->window || agent->owed > 0) && wait_changed(agent, deadline))
 		;
 	agent->waiting--;
-	if (agent->window) {
+	if (agent->window || agent->owed > 0) {
 		pthread_mutex_unlock(&agent->mutex);
 		return false;
 	}
@@ -364,6 +368,8 @@ kr_agent_write_unlock(struct kr_agent *agent)
 	pthread_mutex_lock(&agent->mutex);
 	atomic_store(&agent->writer, 0);
 	agent->window = false;
+	/* Whom this window kept goes before the next one, or windows in a row keep them for ever. */
+	agent->owed = agent->kept;
 	pthread_cond_broadcast(&agent->changed);
 	pthread_mutex_unlock(&agent->mutex);
 }

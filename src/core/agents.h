@@ -38,6 +38,8 @@ struct kr_agent {
 	pthread_mutex_t mutex;    /* guards what follows and goes with `changed` */
 	pthread_cond_t changed;   /* the writer left, or a reader did */
 	bool window;              /* taken: one at a time */
+	uint32_t kept;            /* of `waiting`, those that are no writers */
+	uint32_t owed;            /* of those, how many the next window has to let pass first */
 
 	struct kr_proxy *queues; /* guarded by `mutex` */
 	_Atomic bool writes_peers;  /* it was given access to another agent's memory */
@@ -92,6 +94,7 @@ bool kr_agent_wait_open(struct kr_agent *agent, uint64_t deadline);
 bool kr_agent_write_lock(struct kr_agent *agent, uint64_t deadline);
 void kr_agent_write_unlock(struct kr_agent *agent);
 bool kr_agent_is_writer(const struct kr_agent *agent);
+bool kr_agent_is_closed(const struct kr_agent *agent); /* a window is open, and it is another thread's */
 
 uint64_t kr_now_ns(void); /* CLOCK_MONOTONIC */
 

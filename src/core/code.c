@@ -20,6 +20,7 @@ struct loaded {
 	uint64_t object; /* hsa_loaded_code_object_t */
 	struct kr_agent *agent;
 	bool known;
+	uint64_t read_only; /* bytes */
 	int count;
 	struct kr_segment segment[MAX_SEGMENTS];
 };
@@ -33,15 +34,50 @@ static struct {
 	bool has_loader;
 } code = {.mutex = PTHREAD_MUTEX_INITIALIZER};
 
-int
-kr_code_writable(const void *image, size_t size, struct kr_segment *segments, int room)
+/* PT_GNU_RELRO: what is written while a code object is loaded and not after.
+ * Linkers put the dynamic section there, and give it a segment of its own, so
+ * without this a code object without a single variable had a writable segment.
+ * Returns the bytes that it takes out. */
+static uint64_t
+take_out(const GElf_Phdr *relro, struct kr_segment *segments, int count)
 {
+	uint64_t end = relro->p_vaddr + relro->p_memsz, bytes = 0;
+
+	for (int i = 0; i < count; i++) {
+		struct kr_segment *s = &segments[i];
+		uint64_t last = s->address + s->size, rest = end < last ? last - end : 0;
+
+		/* It is at the start of its segment, or all of it. */
+		if (relro->p_vaddr > s->address || end <= s->address)
+			continue;
+		bytes += s->size - rest;
+		s->address = last - rest;
+		s->size = rest;
+	}
+	return bytes;
+}
+
+static int
+without_empty(struct kr_segment *segments, int count)
+{
+	int kept = 0;
+
+	for (int i = 0; i < count; i++)
+		if (segments[i].size != 0)
+			segments[kept++] = segments[i];
+	return kept;
+}
+
+int
+kr_code_writable(const void *image, size_t size, struct kr_segment *segments, int room, uint64_t *read_only)
+{
+	GElf_Phdr phdr, relro = {0};
 	GElf_Ehdr header;
-	GElf_Phdr phdr;
 	size_t headers;
 	int count = -1;
 	Elf *elf;
 
+	*read_only = 0;
 	if (elf_version(EV_CURRENT) == EV_NONE)
 		return -1;
 	elf = elf_memory((char *)(uintptr_t)image, size);
@@ -57,13 +93,23 @@ kr_code_writable(const void *image, size_t size, struct kr_segment *segments, in
 			count = -1;
 			goto out;
 		}
-		if (phdr.p_type != PT_LOAD || !(phdr.p_flags & PF_W) || phdr.p_memsz == 0)
+		if (phdr.p_type == PT_GNU_RELRO)
+			relro = phdr;
+		if (phdr.p_type != PT_LOAD || phdr.p_memsz == 0)
 			continue;
+		if (!(phdr.p_flags & PF_W)) {
+			*read_only += phdr.p_flags & PF_X ? 0 : phdr.p_memsz;
+			continue;
+		}
 		if (count < room) {
 			segments[count].address = phdr.p_vaddr;
 			segments[count].size = phdr.p_memsz;
 		}
 		count++;
+	}
+	if (count <= room) {
+		*read_only += take_out(&relro, segments, count);
+		count = without_empty(segments, count);
 	}
 out:
 	elf_end(elf);
@@ -112,7 +158,8 @@ read_object(struct loaded *l, hsa_loaded_code_object_t object)
 		return;
 #undef GET
 	kr_arguments_read(l->executable, (const void *)(uintptr_t)base, size);
-	l->count = kr_code_writable((const void *)(uintptr_t)base, size, l->segment, MAX_SEGMENTS);
+	l->count = kr_code_writable((const void *)(uintptr_t)base, size, l->segment, MAX_SEGMENTS,
+				    &l->read_only);
 	if (l->count < 0 || l->count > MAX_SEGMENTS) {
 		l->count = 0;
 		return;
@@ -208,6 +255,18 @@ kr_code_each(struct kr_agent *agent, bool (*visit)(const struct kr_segment *, vo
 			all = visit(&l->segment[i], data);
 	pthread_mutex_unlock(&code.mutex);
 	return all;
+}
+
+uint64_t
+kr_code_read_only(struct kr_agent *agent)
+{
+	uint64_t bytes = 0;
+
+	pthread_mutex_lock(&code.mutex);
+	for (struct loaded *l = code.list; l != NULL; l = l->next)
+		bytes += l->agent == agent ? l->read_only : 0;
+	pthread_mutex_unlock(&code.mutex);
+	return bytes;
 }
 
 uint64_t

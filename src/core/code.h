@@ -32,9 +32,13 @@ bool kr_code_alive(uint64_t generation);
 uint64_t kr_code_removals(void); /* grows with every code object that goes */
 void kr_code_clear(void);
 
+/* Bytes of the agent's code objects that hold data which no kernel may write, constants above all. */
+uint64_t kr_code_read_only(struct kr_agent *agent);
+
 /* The writable PT_LOAD segments of an ELF image in memory, as offsets from its
- * virtual address 0. Returns how many, at most `room` of them stored; -1 when
- * it is no ELF image that can be read. */
-int kr_code_writable(const void *image, size_t size, struct kr_segment *segments, int room);
+ * virtual address 0, and the bytes of those that are neither writable nor code.
+ * Returns how many are writable, at most `room` of them stored; -1 when it is no
+ * ELF image that can be read. */
+int kr_code_writable(const void *image, size_t size, struct kr_segment *segments, int room, uint64_t *read_only);
 
 #endif

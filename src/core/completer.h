@@ -29,8 +29,14 @@ bool kr_completer_track(struct kr_proxy *proxy, union kr_packet *packet, const s
 
 /* A pass that was given up while it runs: when *signal comes, the application's
  * completion is made. *signal becomes a fresh one for the queue's next pass.
- * False: no memory. */
-bool kr_completer_adopt(struct kr_proxy *proxy, hsa_signal_t *signal, hsa_signal_t theirs);
+ * When it has not come by `end_by` (CLOCK_MONOTONIC; 0: it may take for ever)
+ * the process is ended with a diagnosis. False: no memory. */
+bool kr_completer_adopt(struct kr_proxy *proxy, hsa_signal_t *signal, hsa_signal_t theirs, uint64_t end_by);
+
+/* Waits until what was tracked in the queue, and has finished, is delivered: what completes after it comes after
+ * it. Up to the deadline (CLOCK_MONOTONIC in ns), and no longer than the queue lives. Without a lock: tools'
+ * callbacks run meanwhile. */
+bool kr_completer_settle(struct kr_proxy *proxy, uint64_t deadline);
 
 /* The queue is gone: what is outstanding in it will not complete any more. */
 void kr_completer_forget(struct kr_proxy *proxy);

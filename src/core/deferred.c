@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 #include "core/deferred.h"
 
-#include <pthread.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/copies.h"
 #include "core/log.h"
+#include "core/thread.h"
 
 #define MAX_WATCHED 64
 
@@ -18,12 +17,10 @@ struct deferred {
 };
 
 static struct {
-	pthread_mutex_t mutex;
+	struct kr_thread thread;
 	struct deferred *head, **tail; /* in the order of submission */
-	pthread_t thread;
 	hsa_signal_t wake;
-	bool running, stop;
-} deferred = {.mutex = PTHREAD_MUTEX_INITIALIZER};
+} deferred = {.thread = KR_THREAD_INIT};
 
 /* The first dependency that is not resolved; 0: none. */
 static hsa_signal_t
@@ -77,7 +74,7 @@ submit_ready(void)
 		*at = d->next;
 		if (deferred.tail == &d->next)
 			deferred.tail = at;
-		pthread_mutex_unlock(&deferred.mutex);
+		pthread_mutex_unlock(&deferred.thread.mutex);
 		status = submit(&d->copy);
 		if (status != HSA_STATUS_SUCCESS) {
 			/* The call has returned long ago; a negative value is how the runtime says it. */
@@ -87,7 +84,7 @@ submit_ready(void)
 				kr_next.hsa_signal_store_screlease(d->copy.completion, -1);
 		}
 		free(d);
-		pthread_mutex_lock(&deferred.mutex);
+		pthread_mutex_lock(&deferred.thread.mutex);
 		at = &deferred.head;
 	}
 }
@@ -99,8 +96,8 @@ run(void *unused)
 	hsa_signal_value_t values[MAX_WATCHED];
 	hsa_signal_t signals[MAX_WATCHED], dep;
 
-	pthread_mutex_lock(&deferred.mutex);
-	while (!deferred.stop) {
+	pthread_mutex_lock(&deferred.thread.mutex);
+	while (!deferred.thread.stop) {
 		uint32_t count = 0;
 
 		kr_next.hsa_signal_store_relaxed(deferred.wake, 1);
@@ -117,15 +114,15 @@ run(void *unused)
 			conditions[i] = HSA_SIGNAL_CONDITION_EQ;
 			values[i] = 0;
 		}
-		if (deferred.stop)
+		if (deferred.thread.stop)
 			break;
-		pthread_mutex_unlock(&deferred.mutex);
+		pthread_mutex_unlock(&deferred.thread.mutex);
 		/* Bounded, for what is beyond MAX_WATCHED. */
 		kr_next.hsa_amd_signal_wait_any(count, signals, conditions, values, 100000000, HSA_WAIT_STATE_BLOCKED,
 						NULL);
-		pthread_mutex_lock(&deferred.mutex);
+		pthread_mutex_lock(&deferred.thread.mutex);
 	}
-	pthread_mutex_unlock(&deferred.mutex);
+	pthread_mutex_unlock(&deferred.thread.mutex);
 	return NULL;
 }
 
@@ -133,22 +130,18 @@ run(void *unused)
 static bool
 start(void)
 {
-	sigset_t all, old;
-
-	if (deferred.running)
-		return !deferred.stop;
 	if (deferred.wake.handle == 0 &&
 	    kr_next.hsa_signal_create(1, 0, NULL, &deferred.wake) != HSA_STATUS_SUCCESS)
 		return false;
-	deferred.head = NULL;
-	deferred.tail = &deferred.head;
-	deferred.stop = false;
-	/* The application's signals are not for our threads. */
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &old);
-	deferred.running = pthread_create(&deferred.thread, NULL, run, NULL) == 0;
-	pthread_sigmask(SIG_SETMASK, &old, NULL);
-	return deferred.running;
+	if (deferred.tail == NULL)
+		deferred.tail = &deferred.head;
+	return kr_thread_start(&deferred.thread, run);
+}
+
+static void
+rouse(void)
+{
+	kr_next.hsa_signal_store_screlease(deferred.wake, 0);
 }
 
 static bool
@@ -163,14 +156,14 @@ defer(const struct kr_copy *copy)
 	d->copy = *copy;
 	memcpy(d->deps, copy->deps, copy->num_deps * sizeof(d->deps[0]));
 	d->copy.deps = d->deps;
-	pthread_mutex_lock(&deferred.mutex);
+	pthread_mutex_lock(&deferred.thread.mutex);
 	kept = start();
 	if (kept) {
 		*deferred.tail = d;
 		deferred.tail = &d->next;
-		kr_next.hsa_signal_store_screlease(deferred.wake, 0);
+		rouse();
 	}
-	pthread_mutex_unlock(&deferred.mutex);
+	pthread_mutex_unlock(&deferred.thread.mutex);
 	if (!kept)
 		free(d);
 	return kept;
@@ -192,22 +185,15 @@ kr_deferred_stop(void)
 {
 	struct deferred *d;
 
-	pthread_mutex_lock(&deferred.mutex);
-	if (!deferred.running || deferred.stop || pthread_equal(pthread_self(), deferred.thread)) {
-		pthread_mutex_unlock(&deferred.mutex);
-		return;
+	pthread_mutex_lock(&deferred.thread.mutex);
+	if (kr_thread_stop(&deferred.thread, rouse)) {
+		while ((d = deferred.head) != NULL) {
+			deferred.head = d->next;
+			free(d);
+		}
+		deferred.tail = &deferred.head;
+		kr_next.hsa_signal_destroy(deferred.wake);
+		deferred.wake.handle = 0;
 	}
-	deferred.stop = true;
-	kr_next.hsa_signal_store_screlease(deferred.wake, 0);
-	pthread_mutex_unlock(&deferred.mutex);
-	pthread_join(deferred.thread, NULL);
-	pthread_mutex_lock(&deferred.mutex);
-	while ((d = deferred.head) != NULL) {
-		deferred.head = d->next;
-		free(d);
-	}
-	kr_next.hsa_signal_destroy(deferred.wake);
-	deferred.wake.handle = 0;
-	deferred.running = false;
-	pthread_mutex_unlock(&deferred.mutex);
+	pthread_mutex_unlock(&deferred.thread.mutex);
 }

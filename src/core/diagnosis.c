@@ -44,7 +44,7 @@ kr_diagnose_window(const struct kr_replay *r)
 	       "dispatch=%llu queue=%llu thread=%llu kernel=\"%s\" asked=%llu passes=%llu outcome=%s reason=\"%s\" "
 	       "regions=%llu bytes=%llu restored=%llu link=%llu tier=%s snapshot_s=%.6f restore_s=%.6f passes_s=%.6f "
 	       "reentrant=%d peer=%d worker=%d visible=%d left_out_kernarg=%llu left_out_host=%llu left_out_fine_grained=%llu "
-	       "left_out_executable=%llu",
+	       "left_out_executable=%llu left_out_read_only=%llu",
 	       (unsigned long long)r->dispatch.info.dispatch_id, (unsigned long long)r->dispatch.info.queue_id.handle,
 	       (unsigned long long)r->dispatch.thread_id, r->dispatch.name != NULL ? r->dispatch.name : "?",
 	       (unsigned long long)r->total, (unsigned long long)r->passes_run, outcome_name(r->outcome),
@@ -57,7 +57,8 @@ kr_diagnose_window(const struct kr_replay *r)
 	       (unsigned long long)r->left_out_bytes[KREPLAY_LEFT_OUT_KERNARG],
 	       (unsigned long long)r->left_out_bytes[KREPLAY_LEFT_OUT_HOST],
 	       (unsigned long long)r->left_out_bytes[KREPLAY_LEFT_OUT_FINE_GRAINED],
-	       (unsigned long long)r->left_out_bytes[KREPLAY_LEFT_OUT_EXECUTABLE]);
+	       (unsigned long long)r->left_out_bytes[KREPLAY_LEFT_OUT_EXECUTABLE],
+	       (unsigned long long)r->left_out_read_only);
 }
 
 void

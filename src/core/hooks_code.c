@@ -2,6 +2,7 @@
 /* Executables: kernels' names and variables' places. */
 #include "core/code.h"
 #include "core/kernels.h"
+#include "core/snapshot.h"
 
 hsa_status_t
 kr_hook_hsa_executable_load_agent_code_object(hsa_executable_t executable, hsa_agent_t agent,
@@ -11,6 +12,8 @@ kr_hook_hsa_executable_load_agent_code_object(hsa_executable_t executable, hsa_a
 	hsa_status_t status =
 		kr_next.hsa_executable_load_agent_code_object(executable, agent, reader, options, loaded);
 
+	if (kr_snapshot_make_room(status, kr_agent_find(agent)))
+		status = kr_next.hsa_executable_load_agent_code_object(executable, agent, reader, options, loaded);
 	/* Now, while the reader's memory is still there to be parsed. */
 	if (status == HSA_STATUS_SUCCESS)
 		kr_code_loaded(executable);
@@ -34,6 +37,8 @@ kr_hook_hsa_executable_load_code_object(hsa_executable_t executable, hsa_agent_t
 {
 	hsa_status_t status = kr_next.hsa_executable_load_code_object(executable, agent, object, options);
 
+	if (kr_snapshot_make_room(status, kr_agent_find(agent)))
+		status = kr_next.hsa_executable_load_code_object(executable, agent, object, options);
 	if (status == HSA_STATUS_SUCCESS)
 		kr_code_loaded(executable);
 	return status;

@@ -18,9 +18,7 @@ worth_another_try(hsa_status_t status, uint64_t pool)
 {
 	struct kr_agent *owner = NULL;
 
-	if (status != HSA_STATUS_ERROR_OUT_OF_RESOURCES || kr_pool_kind(pool, &owner) == KR_POOL_UNKNOWN)
-		return false;
-	return kr_snapshot_yield(owner);
+	return kr_pool_kind(pool, &owner) != KR_POOL_UNKNOWN && kr_snapshot_make_room(status, owner);
 }
 
 hsa_status_t
@@ -53,19 +51,11 @@ static hsa_status_t
 release(void *ptr, hsa_status_t (*free_fn)(void *))
 {
 	struct kr_allocation a;
-	struct kr_agent *agent = NULL;
-	bool known = kr_tracker_find_base(ptr, &a);
-	hsa_status_t status;
+	bool known = kr_tracker_take(ptr, &a);
+	hsa_status_t status = free_fn(ptr);
 
-	if (known)
-		agent = a.agent;
-	kr_agent_enter(agent);
-	if (known)
-		kr_tracker_remove(ptr);
-	status = free_fn(ptr);
 	if (status != HSA_STATUS_SUCCESS && known)
 		kr_tracker_restore(&a);
-	kr_agent_leave(agent);
 	return status;
 }
 
@@ -154,6 +144,9 @@ kr_hook_hsa_amd_memory_lock(void *host_ptr, size_t size, hsa_agent_t *agents, in
 {
 	hsa_status_t status = kr_next.hsa_amd_memory_lock(host_ptr, size, agents, num_agent, agent_ptr);
 
+	/* What may be pinned is limited, and what snapshots hold of the host is. */
+	if (kr_snapshot_make_room(status, NULL))
+		status = kr_next.hsa_amd_memory_lock(host_ptr, size, agents, num_agent, agent_ptr);
 	note_lock(status, size, agent_ptr);
 	return status;
 }
@@ -165,6 +158,8 @@ kr_hook_hsa_amd_memory_lock_to_pool(void *host_ptr, size_t size, hsa_agent_t *ag
 	hsa_status_t status =
 		kr_next.hsa_amd_memory_lock_to_pool(host_ptr, size, agents, num_agent, pool, flags, agent_ptr);
 
+	if (kr_snapshot_make_room(status, NULL))
+		status = kr_next.hsa_amd_memory_lock_to_pool(host_ptr, size, agents, num_agent, pool, flags, agent_ptr);
 	note_lock(status, size, agent_ptr);
 	return status;
 }
@@ -172,9 +167,14 @@ kr_hook_hsa_amd_memory_lock_to_pool(void *host_ptr, size_t size, hsa_agent_t *ag
 hsa_status_t
 kr_hook_hsa_amd_memory_unlock(void *host_ptr)
 {
-	/* The agents' address is not told here; where it is the host's, and that is
-	 * usual, the note goes. One that stays is replaced by the next lock. */
-	kr_tracker_remove(host_ptr);
+	/* Noted under the agents' address, which need not be the host's. */
+	hsa_amd_pointer_info_t info = {.size = sizeof(info)};
+
+	if (kr_next.hsa_amd_pointer_info(host_ptr, &info, NULL, NULL, NULL) == HSA_STATUS_SUCCESS &&
+	    info.type == HSA_EXT_POINTER_TYPE_LOCKED)
+		kr_tracker_remove(info.agentBaseAddress);
+	else
+		kr_tracker_remove(host_ptr);
 	return kr_next.hsa_amd_memory_unlock(host_ptr);
 }
 

@@ -9,6 +9,7 @@
 #include "core/foreign.h"
 #include "core/proxy.h"
 #include "core/ptrmap.h"
+#include "core/snapshot.h"
 #include "core/tracker.h"
 #include "kreplay/kreplay.h"
 
@@ -65,7 +66,10 @@ kr_hook_hsa_amd_vmem_handle_create(hsa_amd_memory_pool_t pool, size_t size, uint
                                    struct kr_vmem_handle *handle)
 {
 	hsa_status_t status = kr_next.hsa_amd_vmem_handle_create(pool, size, type, flags, handle);
+	struct kr_agent *owner = NULL;
 
+	if (kr_pool_kind(pool.handle, &owner) != KR_POOL_UNKNOWN && kr_snapshot_make_room(status, owner))
+		status = kr_next.hsa_amd_vmem_handle_create(pool, size, type, flags, handle);
 	if (status == HSA_STATUS_SUCCESS) {
 		pthread_mutex_lock(&pools_mutex);
 		kr_ptrmap_put(&pools, handle->handle, (void *)(uintptr_t)pool.handle);
@@ -94,19 +98,13 @@ hsa_status_t
 kr_hook_hsa_amd_vmem_unmap(void *va, size_t size)
 {
 	struct kr_allocation a;
-	bool known = kr_tracker_find_base(va, &a);
-	struct kr_agent *agent = known ? a.agent : NULL;
-	hsa_status_t status;
+	bool known = kr_tracker_take(va, &a);
+	hsa_status_t status = kr_next.hsa_amd_vmem_unmap(va, size);
 
-	kr_agent_enter(agent);
-	if (known)
-		kr_tracker_remove(va);
-	status = kr_next.hsa_amd_vmem_unmap(va, size);
 	if (status != HSA_STATUS_SUCCESS && known)
 		kr_tracker_restore(&a);
 	if (status == HSA_STATUS_SUCCESS && !known)
 		kr_tracker_detach(va);
-	kr_agent_leave(agent);
 	return status;
 }
 
@@ -129,6 +127,8 @@ kr_hook_hsa_amd_counted_queue_acquire(hsa_agent_t agent, uint32_t type, uint32_t
 	hsa_status_t status =
 		kr_next.hsa_amd_counted_queue_acquire(agent, type, priority, callback, data, flags, queue);
 
+	if (owner != NULL && kr_snapshot_make_room(status, owner))
+		status = kr_next.hsa_amd_counted_queue_acquire(agent, type, priority, callback, data, flags, queue);
 	/* Shared by all who acquire it: no proxy, but a window drains it. */
 	if (status == HSA_STATUS_SUCCESS && owner != NULL)
 		kr_foreign_add(*queue, owner);

@@ -51,10 +51,11 @@ add(uint64_t object, uint64_t executable, const char *symbol, uint32_t kernarg_b
 	if (k->mangled != NULL && executable != 0)
 		k->arguments = kr_arguments_find(executable, k->mangled);
 	k->kernarg_bytes = kernarg_bytes;
+	/* Found without the lock from the moment it is in the map. */
+	k->id = kernels.count + 1;
 	if (k->name == NULL || !kr_ptrmap_put(&kernels.by_object, object, k))
 		goto fail;
 	kernels.by_id[kernels.count++] = k;
-	k->id = kernels.count;
 	return k;
 fail:
 	free(k->name);

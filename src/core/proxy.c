@@ -250,7 +250,10 @@ describe(struct kr_proxy *p, struct kr_dispatch *d)
 {
 	const hsa_kernel_dispatch_packet_t *k = &p->packet.dispatch;
 
-	d->thread_id = thread_id();
+	/* the worker does what another thread has rung for */
+	d->thread_id = p->on_worker ? atomic_load_explicit(&p->rung_by, memory_order_relaxed) : 0;
+	if (d->thread_id == 0)
+		d->thread_id = thread_id();
 	d->ancestor = 0;
 	d->info.size = offsetof(kreplay_kernel_dispatch_info_t, reserved_padding);
 	d->info.agent_id.handle = p->agent->handle.handle;
@@ -435,6 +438,7 @@ kr_proxy_ring(struct kr_proxy *p)
 			}
 			/* Its owner looks at `rings` after letting go, so either the
 			 * owner sees this or we become the owner. */
+			atomic_store_explicit(&p->rung_by, thread_id(), memory_order_relaxed);
 			atomic_fetch_add(&p->rings, 1);
 			free_now = KR_QUEUE_FREE;
 			if (!atomic_compare_exchange_strong(&p->owner, &free_now, KR_QUEUE_SUBMITTING))
@@ -442,6 +446,7 @@ kr_proxy_ring(struct kr_proxy *p)
 		}
 		seen = atomic_load(&p->rings);
 		if (!move(p, PATIENCE_NS)) {
+			atomic_store_explicit(&p->rung_by, thread_id(), memory_order_relaxed);
 			kr_worker_take_over(p);
 			return;
 		}
@@ -460,9 +465,11 @@ kr_proxy_finish_ring(struct kr_proxy *p)
 	do {
 		uint32_t free_now = KR_QUEUE_FREE;
 
+		p->on_worker = true;
 		seen = atomic_load(&p->rings);
 		while (!move(p, 0))
 			; /* without patience it ends only when the queue dies, see unpark */
+		p->on_worker = false;
 		atomic_exchange(&p->owner, KR_QUEUE_FREE);
 		if (atomic_load(&p->rings) == seen ||
 		    !atomic_compare_exchange_strong(&p->owner, &free_now, KR_QUEUE_SUBMITTING))
@@ -485,7 +492,9 @@ kr_proxy_look(struct kr_proxy *p)
 		p->looked_at = index + 1; /* its ring may be on the way */
 		return true;
 	}
-	if (!atomic_load(&p->dying) && atomic_compare_exchange_strong(&p->owner, &free_now, KR_QUEUE_PARKED))
+	if (!atomic_load(&p->dying) && atomic_compare_exchange_strong(&p->owner, &free_now, KR_QUEUE_PARKED)) {
+		atomic_store_explicit(&p->rung_by, 0, memory_order_relaxed);
 		kr_worker_take_over(p);
+	}
 	return true;
 }

@@ -62,6 +62,9 @@ struct kr_proxy {
 	uint64_t hw_idle_at;      /* everything before this hardware index has finished */
 	hsa_signal_t hw_doorbell;
 	_Atomic uint64_t rings __attribute__((aligned(64)));
+	/* Of the ring that left its packets to somebody else: the thread that rang; 0: no call rang. */
+	_Atomic uint64_t rung_by;
+	bool on_worker; /* the owner is the worker; the owner's */
 	/* soft read index = soft_base + (hardware read index - hw_base), at least soft_base. */
 	_Atomic uint64_t soft_base, hw_base;
 
@@ -69,7 +72,8 @@ struct kr_proxy {
 	hsa_queue_t *soft;
 	hsa_signal_t doorbell;    /* the soft queue's */
 	struct kr_agent *agent;
-	struct kr_proxy *next_on_agent;
+	struct kr_proxy *next_on_agent; /* or in the list of spare ones */
+	struct kr_proxy *abandoned;     /* the next that the runtime went down with */
 	uint64_t id;
 	void (*callback)(hsa_status_t status, hsa_queue_t *source, void *data);
 	void *callback_data;

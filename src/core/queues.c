@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The life of a queue proxy: made, found, destroyed. */
 #include <sched.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,6 +11,7 @@
 #include "core/log.h"
 #include "core/proxy_internal.h"
 #include "core/ptrmap.h"
+#include "core/snapshot.h"
 #include "core/watcher.h"
 #include "report/journal.h"
 
@@ -21,6 +23,50 @@ static struct {
 } queues = {.mutex = PTHREAD_MUTEX_INITIALIZER};
 
 _Atomic uint32_t kr_proxy_count;
+
+/*
+ * Proxies of queues that are gone, for the next queues. They are never given back: a thread that rang looks at
+ * `owner` and `rings` once more when it has let go of a queue, and by then the application may have seen its dispatch
+ * complete and destroyed the queue. In a proxy that is here, or is being made again, `owner` is KR_QUEUE_PARKED,
+ * which nobody takes; in one that has become another queue's, such a look is one ring too many, which finds nothing.
+ */
+static struct kr_proxy *spare;
+
+static struct kr_proxy *
+get_proxy(void)
+{
+	struct kr_proxy *p;
+
+	pthread_mutex_lock(&queues.mutex);
+	p = spare;
+	if (p != NULL)
+		spare = p->next_on_agent;
+	pthread_mutex_unlock(&queues.mutex);
+	if (p == NULL) {
+		p = aligned_alloc(64, (sizeof(*p) + 63) / 64 * 64);
+		if (p == NULL)
+			return NULL;
+		atomic_init(&p->rings, 0);
+		atomic_init(&p->owner, KR_QUEUE_PARKED);
+	}
+	/* All but these two, which that look may still be at. */
+	_Static_assert(offsetof(struct kr_proxy, owner) == 0, "the owner is in front");
+	memset((char *)p + sizeof(p->owner), 0, offsetof(struct kr_proxy, rings) - sizeof(p->owner));
+	memset((char *)p + offsetof(struct kr_proxy, rings) + sizeof(p->rings), 0,
+	       sizeof(*p) - offsetof(struct kr_proxy, rings) - sizeof(p->rings));
+	return p;
+}
+
+static void
+put_proxy(struct kr_proxy *p)
+{
+	if (p == NULL)
+		return;
+	pthread_mutex_lock(&queues.mutex);
+	p->next_on_agent = spare;
+	spare = p;
+	pthread_mutex_unlock(&queues.mutex);
+}
 
 struct kr_proxy *
 kr_proxy_of_queue(const hsa_queue_t *queue)
@@ -178,7 +224,7 @@ dispose(struct kr_proxy *p)
 	destroy_signal(p->drain_signal);
 	pthread_mutex_destroy(&p->drain_mutex);
 	return_lane(p->lane);
-	free(p);
+	put_proxy(p);
 }
 
 hsa_status_t
@@ -190,6 +236,9 @@ kr_queue_create_plain(hsa_agent_t agent, uint32_t size, hsa_queue_type32_t type,
 	hsa_status_t status = kr_next.hsa_queue_create(agent, size, type, callback, data, private_segment_size,
 						       group_segment_size, queue);
 
+	if (owner != NULL && kr_snapshot_make_room(status, owner))
+		status = kr_next.hsa_queue_create(agent, size, type, callback, data, private_segment_size,
+						  group_segment_size, queue);
 	if (status == HSA_STATUS_SUCCESS && owner != NULL)
 		kr_foreign_add(*queue, owner);
 	return status;
@@ -201,13 +250,11 @@ kr_proxy_create(hsa_agent_t agent, uint32_t size, hsa_queue_type32_t type,
                 uint32_t group_segment_size, hsa_queue_t **queue)
 {
 	uint32_t soft_size = size < SMALLEST_QUEUE ? SMALLEST_QUEUE : size, max = 0;
-	struct kr_proxy *p = aligned_alloc(64, (sizeof(*p) + 63) / 64 * 64);
+	struct kr_proxy *p = get_proxy();
 	hsa_status_t status;
 
-	if (p != NULL) {
-		memset(p, 0, sizeof(*p));
+	if (p != NULL)
 		p->agent = kr_agent_find(agent);
-	}
 	/* What the runtime would refuse, it refuses; what cannot be proxied, it has. */
 	if (p == NULL || p->agent == NULL || queue == NULL || size == 0 || (size & (size - 1)) != 0)
 		goto plain;
@@ -217,14 +264,19 @@ kr_proxy_create(hsa_agent_t agent, uint32_t size, hsa_queue_type32_t type,
 	pthread_mutex_init(&p->drain_mutex, NULL);
 	status = kr_next.hsa_queue_create(agent, soft_size <= max / 2 ? soft_size * 2 : size, type, on_error, p,
 					  private_segment_size, group_segment_size, &p->hw);
+	if (kr_snapshot_make_room(status, p->agent))
+		status = kr_next.hsa_queue_create(agent, soft_size <= max / 2 ? soft_size * 2 : size, type, on_error, p,
+						  private_segment_size, group_segment_size, &p->hw);
 	if (status != HSA_STATUS_SUCCESS) {
-		free(p);
+		pthread_mutex_destroy(&p->drain_mutex);
+		put_proxy(p);
 		return status;
 	}
 	kr_worker_init(p);
 	if (make_soft(p, soft_size) && publish(p)) {
 		kr_watcher_start();
 		*queue = p->soft;
+		atomic_store(&p->owner, KR_QUEUE_FREE);
 		return HSA_STATUS_SUCCESS;
 	}
 	kr_log_once("queue", KR_LOG_WARN, "queue", "no proxy for a queue (out of resources): its dispatches are not seen");
@@ -233,7 +285,7 @@ kr_proxy_create(hsa_agent_t agent, uint32_t size, hsa_queue_type32_t type,
 	dispose(p);
 	return kr_queue_create_plain(agent, size, type, callback, data, private_segment_size, group_segment_size, queue);
 plain:
-	free(p);
+	put_proxy(p);
 	return kr_queue_create_plain(agent, size, type, callback, data, private_segment_size, group_segment_size, queue);
 }
 
@@ -286,12 +338,14 @@ kr_proxy_destroy(struct kr_proxy *p)
 void
 kr_proxy_abandon_all(uint64_t deadline)
 {
+	static struct kr_proxy *abandoned; /* their memory stays: a window that does not end may be looking through them */
 	struct kr_agent *agent;
 
 	for (unsigned i = 0; (agent = kr_agent_at(i)) != NULL; i++) {
 		pthread_mutex_lock(&agent->mutex);
 		for (struct kr_proxy *p = agent->queues; p != NULL; p = p->next_on_agent) {
 			uint32_t free_now = KR_QUEUE_FREE;
+			bool owned;
 
 			atomic_store(&p->dying, true);
 			pthread_mutex_lock(&queues.mutex);
@@ -301,12 +355,16 @@ kr_proxy_abandon_all(uint64_t deadline)
 			atomic_fetch_sub(&kr_proxy_count, 1);
 			/* Kept owned, so that nobody who is on the way in gets further. */
 			pthread_mutex_unlock(&agent->mutex);
-			while (!atomic_compare_exchange_strong(&p->owner, &free_now, KR_QUEUE_PARKED) &&
+			while (!(owned = atomic_compare_exchange_strong(&p->owner, &free_now, KR_QUEUE_PARKED)) &&
 			       kr_now_ns() < deadline) {
 				free_now = KR_QUEUE_FREE;
 				sched_yield();
 			}
+			if (owned)
+				kr_worker_finish(p);
 			pthread_mutex_lock(&agent->mutex);
+			p->abandoned = abandoned;
+			abandoned = p;
 		}
 		agent->queues = NULL;
 		pthread_mutex_unlock(&agent->mutex);

@@ -58,6 +58,7 @@ static void fill(const struct kr_replay *r, payload_t *p, int operation, uint64_
 	p->snapshot = r->snapshot;
 	p->restore = r->restore;
 	memcpy(p->left_out_bytes, r->left_out_bytes, sizeof p->left_out_bytes);
+	p->left_out_read_only = r->left_out_read_only;
 	p->window_ns = r->window_ns;
 	p->memory = r->memory;
 }

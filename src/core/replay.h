@@ -67,7 +67,7 @@ struct kr_toggles; /* contexts.h */
 
 /*
  * Everything about one dispatch for which CONFIG ENTER was delivered. Zero it, or not: kr_replay_begin sets all of it that
- * has a meaning, which from `flags` on is nothing unless `begun`. Of the members, the mechanics may write `flags` (or bits in), `left_out_bytes` and `opened_ns`; the rest is to read.
+ * has a meaning, which from `flags` on is nothing unless `begun`. Of the members, the mechanics may write `flags` (or bits in), `left_out_bytes`, `left_out_read_only` and `opened_ns`; the rest is to read.
  */
 struct kr_replay {
 	struct kr_dispatch dispatch;
@@ -87,6 +87,7 @@ struct kr_replay {
 	kreplay_phase_stats_t snapshot;
 	kreplay_phase_stats_t restore; /* sum */
 	uint64_t left_out_bytes[4];
+	uint64_t left_out_read_only;
 	uint64_t opened_ns; /* CLOCK_MONOTONIC, when the opening of the window began; 0: at kr_replay_window */
 	uint64_t window_ns;
 	const kreplay_memory_view_t *memory;

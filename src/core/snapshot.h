@@ -50,6 +50,9 @@ void kr_snapshot_close(struct kr_snapshot *s);
  * thread, no lock held. */
 bool kr_snapshot_yield(struct kr_agent *owner);
 
+/* The same after a call that takes memory of `owner`, if `status` says that there was none. Any thread, no lock held. */
+bool kr_snapshot_make_room(hsa_status_t status, struct kr_agent *owner);
+
 /* Gives back what snapshots that were last used `idle_ns` ago or longer retain.
  * Any thread, no lock held. Returns how many did. */
 unsigned kr_snapshot_release_idle(uint64_t idle_ns);

@@ -20,8 +20,13 @@
  * inside an allocation, the regions of a window), which is brought up to date
  * only when it is asked: what was added since waits in `fresh`.
  */
+struct slot {
+	uintptr_t base; /* also in the allocation, which would have to be fetched */
+	struct kr_allocation *allocation; /* NULL: free */
+};
+
 struct table {
-	struct kr_allocation **slot;
+	struct slot *slot;
 	size_t mask, used;
 };
 
@@ -117,7 +122,7 @@ slot_of(uintptr_t base)
 {
 	size_t i = hash(base) & tracker.table.mask;
 
-	while (tracker.table.slot[i] != NULL && tracker.table.slot[i]->base != base)
+	while (tracker.table.slot[i].allocation != NULL && tracker.table.slot[i].base != base)
 		i = (i + 1) & tracker.table.mask;
 	return i;
 }
@@ -125,7 +130,14 @@ slot_of(uintptr_t base)
 static struct kr_allocation *
 lookup(uintptr_t base)
 {
-	return tracker.table.slot != NULL ? tracker.table.slot[slot_of(base)] : NULL;
+	return tracker.table.slot != NULL ? tracker.table.slot[slot_of(base)].allocation : NULL;
+}
+
+static void
+set_table(struct slot *slot, size_t mask)
+{
+	__atomic_store_n(&tracker.table.slot, slot, __ATOMIC_RELAXED); /* for prefetch */
+	__atomic_store_n(&tracker.table.mask, mask, __ATOMIC_RELAXED);
 }
 
 static bool
@@ -133,18 +145,17 @@ reserve_slot(void)
 {
 	struct table old = tracker.table;
 	size_t size = old.slot != NULL ? (old.mask + 1) * 2 : 1024;
+	struct slot *slot;
 
 	if (old.slot != NULL && (old.used + 1) * 2 <= old.mask)
 		return true;
-	tracker.table.slot = calloc(size, sizeof(*old.slot));
-	if (tracker.table.slot == NULL) {
-		tracker.table = old;
+	slot = calloc(size, sizeof(*slot));
+	if (slot == NULL)
 		return false;
-	}
-	tracker.table.mask = size - 1;
+	set_table(slot, size - 1);
 	for (size_t i = 0; old.slot != NULL && i <= old.mask; i++)
-		if (old.slot[i] != NULL)
-			tracker.table.slot[slot_of(old.slot[i]->base)] = old.slot[i];
+		if (old.slot[i].allocation != NULL)
+			slot[slot_of(old.slot[i].base)] = old.slot[i];
 	free(old.slot);
 	return true;
 }
@@ -155,15 +166,15 @@ clear_slot(size_t gap)
 {
 	struct table *t = &tracker.table;
 
-	for (size_t i = (gap + 1) & t->mask; t->slot[i] != NULL; i = (i + 1) & t->mask) {
-		size_t home = hash(t->slot[i]->base) & t->mask;
+	for (size_t i = (gap + 1) & t->mask; t->slot[i].allocation != NULL; i = (i + 1) & t->mask) {
+		size_t home = hash(t->slot[i].base) & t->mask;
 
 		if (((i - home) & t->mask) >= ((i - gap) & t->mask)) {
 			t->slot[gap] = t->slot[i];
 			gap = i;
 		}
 	}
-	t->slot[gap] = NULL;
+	t->slot[gap].allocation = NULL;
 	t->used--;
 }
 
@@ -185,6 +196,10 @@ drop(struct kr_allocation *a)
 	}
 	account(a, -1);
 	tracker.live--;
+	/* What goes as soon as it came leaves nothing to be sorted. */
+	if (tracker.fresh.count > 0 && tracker.fresh.item[tracker.fresh.count - 1].allocation == a &&
+	    tracker.fresh.item[tracker.fresh.count - 1].generation == a->generation)
+		tracker.fresh.count--;
 	a->generation = 0;
 	a->next = tracker.unused;
 	tracker.unused = a;
@@ -207,18 +222,29 @@ by_base(const void *a, const void *b)
 }
 
 static bool
-push(struct index *index, struct indexed item)
+grow(struct index *index)
 {
-	if (index->count == index->room) {
-		size_t room = index->room != 0 ? index->room * 2 : 256;
-		struct indexed *grown = realloc(index->item, room * sizeof(*grown));
+	size_t room = index->room != 0 ? index->room * 2 : 256;
+	struct indexed *grown = realloc(index->item, room * sizeof(*grown));
 
-		if (grown == NULL)
-			return false;
-		index->item = grown;
-		index->room = room;
-	}
-	index->item[index->count++] = item;
+	if (grown == NULL)
+		return false;
+	index->item = grown;
+	index->room = room;
+	return true;
+}
+
+static bool
+push(struct index *index, uintptr_t base, struct kr_allocation *a, uint64_t generation)
+{
+	struct indexed *item;
+
+	if (index->count == index->room && !grow(index))
+		return false;
+	item = &index->item[index->count++];
+	item->base = base;
+	item->allocation = a;
+	item->generation = generation;
 	return true;
 }
 
@@ -276,7 +302,7 @@ settle(void)
 	qsort(f->item, f->count, sizeof(*f->item), by_base);
 	i = s->count;
 	for (j = 0; j < f->count; j++)
-		if (!push(s, f->item[j])) { /* its place; the merge fills it */
+		if (!push(s, 0, NULL, 0)) { /* its place; the merge fills it */
 			s->count = i;
 			return false;
 		}
@@ -320,8 +346,9 @@ lookup_inside(uintptr_t address)
 static bool
 insert(const struct kr_allocation *wanted)
 {
-	struct kr_allocation *a = tracker.unused, *stale;
 	struct agent_list *list = wanted->agent != NULL ? list_of(wanted->agent) : NULL;
+	struct kr_allocation *a = tracker.unused;
+	size_t place;
 
 	if (a != NULL)
 		tracker.unused = a->next;
@@ -334,19 +361,22 @@ insert(const struct kr_allocation *wanted)
 		tracker.unused = a;
 		return false;
 	}
-	if ((stale = lookup(a->base)) != NULL)
-		drop(stale);
+	place = slot_of(a->base);
+	if (tracker.table.slot[place].allocation != NULL) {
+		drop(tracker.table.slot[place].allocation);
+		place = slot_of(a->base);
+	}
 	/* Where nobody asks for the index, what came and went must not pile up. */
 	if (tracker.fresh.count > 2 * tracker.live + 1024)
 		drop_dead(&tracker.fresh);
 	a->generation = ++tracker.generation;
-	if (!push(&tracker.fresh, (struct indexed){a->base, a, a->generation})) {
+	if (!push(&tracker.fresh, a->base, a, a->generation)) {
 		a->generation = 0;
 		a->next = tracker.unused;
 		tracker.unused = a;
 		return false;
 	}
-	tracker.table.slot[slot_of(a->base)] = a;
+	tracker.table.slot[place] = (struct slot){a->base, a};
 	tracker.table.used++;
 	tracker.live++;
 	a->prev = NULL;
@@ -370,6 +400,17 @@ note(const struct kr_allocation *a)
 	pthread_mutex_unlock(&tracker.mutex);
 }
 
+/* The slot is all that comes from far away: it is on its way while the mutex is taken. */
+static void
+prefetch(uintptr_t base)
+{
+	struct slot *slot = __atomic_load_n(&tracker.table.slot, __ATOMIC_RELAXED);
+	size_t mask = __atomic_load_n(&tracker.table.mask, __ATOMIC_RELAXED);
+
+	/* Of two tables, perhaps: any address may be prefetched. */
+	__builtin_prefetch((void *)((uintptr_t)slot + (hash(base) & mask) * sizeof(*slot)), 1);
+}
+
 void
 kr_tracker_add(void *base, size_t size, uint64_t pool, uint32_t flags, uint32_t region_kind)
 {
@@ -377,6 +418,7 @@ kr_tracker_add(void *base, size_t size, uint64_t pool, uint32_t flags, uint32_t 
 
 	if (base == NULL || size == 0)
 		return;
+	prefetch(a.base);
 	a.kind = kr_pool_kind(pool, &a.agent);
 	a.left_out = left_out_class(a.kind, flags);
 	note(&a);
@@ -404,6 +446,31 @@ kr_tracker_remove(const void *base)
 	if (a != NULL)
 		drop(a);
 	pthread_mutex_unlock(&tracker.mutex);
+}
+
+bool
+kr_tracker_take(const void *base, struct kr_allocation *taken)
+{
+	prefetch((uintptr_t)base);
+	for (;;) {
+		struct kr_agent *closed = NULL;
+		struct kr_allocation *a;
+
+		pthread_mutex_lock(&tracker.mutex);
+		a = lookup((uintptr_t)base);
+		/* A window is closed before it asks for its scope, which takes the mutex: it either knows the allocation and is
+		 * seen here, or does not know it. */
+		if (a != NULL && a->agent != NULL && kr_agent_is_closed(a->agent)) {
+			closed = a->agent;
+		} else if (a != NULL) {
+			*taken = *a;
+			drop(a);
+		}
+		pthread_mutex_unlock(&tracker.mutex);
+		if (closed == NULL)
+			return a != NULL;
+		kr_agent_wait_open(closed, 0);
+	}
 }
 
 void
@@ -499,8 +566,8 @@ kr_tracker_clear(void)
 {
 	pthread_mutex_lock(&tracker.mutex);
 	for (size_t i = 0; tracker.table.slot != NULL && i <= tracker.table.mask; i++)
-		while (tracker.table.slot[i] != NULL)
-			drop(tracker.table.slot[i]);
+		while (tracker.table.slot[i].allocation != NULL)
+			drop(tracker.table.slot[i].allocation);
 	tracker.sorted.count = tracker.fresh.count = 0;
 	memset(tracker.list, 0, sizeof(tracker.list));
 	memset(tracker.host_left_out, 0, sizeof(tracker.host_left_out));

@@ -26,7 +26,12 @@ struct kr_allocation {
 
 void kr_tracker_add(void *base, size_t size, uint64_t pool, uint32_t flags, uint32_t region_kind);
 void kr_tracker_remove(const void *base);
-void kr_tracker_restore(const struct kr_allocation *removed); /* the free failed */
+/*
+ * For a free: takes out the allocation that begins at `base`. Waits for the window that is open on its agent, unless it is this
+ * thread's. Afterwards the memory may go at any time: a window that opens from here on does not know it. False: none is known.
+ */
+bool kr_tracker_take(const void *base, struct kr_allocation *taken);
+void kr_tracker_restore(const struct kr_allocation *taken); /* the free failed */
 void kr_tracker_attach(const void *base);  /* memory of another process */
 void kr_tracker_detach(const void *base);
 unsigned kr_tracker_attached(void);

@@ -7,6 +7,7 @@
 
 #include "core/agents.h"
 #include "core/arguments.h"
+#include "core/code.h"
 #include "core/completer.h"
 #include "core/copies.h"
 #include "core/diagnosis.h"
@@ -177,6 +178,7 @@ take_snapshot(void *data, kreplay_phase_stats_t *stats)
 	kr_tracker_scope(w->agent, &scope);
 	for (int i = 0; i < 4; i++)
 		w->proxy->replay.left_out_bytes[i] = scope.left_out[i];
+	w->proxy->replay.left_out_read_only = kr_code_read_only(w->agent);
 	if (kr_tracker_attached() != 0 || atomic_load(&w->agent->writes_peers))
 		w->proxy->replay.flags |= KREPLAY_FLAG_PEER_MEMORY;
 	kr_snapshot_arguments(w->snapshot, kernel_name(w->proxy), w->proxy->packet.dispatch.kernarg_address,
@@ -312,7 +314,10 @@ complete(const struct window *w)
 	if (w->failed)
 		return;
 	if (w->given_up) {
-		while (!kr_completer_adopt(w->proxy, &w->proxy->pass_signal, signal))
+		/* The first pass is the program's own; what keeps a later one may be that it is a later one. */
+		uint64_t end_by = w->proxy->replay.passes_run > 1 ? kr_now_ns() + drain_time_ns() : 0;
+
+		while (!kr_completer_adopt(w->proxy, &w->proxy->pass_signal, signal, end_by))
 			sched_yield(); /* no memory: somebody must free some, there is no other way */
 		return;
 	}
@@ -353,7 +358,7 @@ kr_window_run(struct kr_proxy *p, uint64_t deadline)
 		deadline = give_up;
 
 	/* Predecessors first, without the lock: they may need others to run. */
-	if (!drain(p, p, deadline) || !kr_agent_write_lock(p->agent, deadline))
+	if (!drain(p, p, deadline) || !kr_completer_settle(p, deadline) || !kr_agent_write_lock(p->agent, deadline))
 		return not_at_rest(p, give_up);
 	p->agent->reentered = 0;
 	if (!drain_siblings(&w, deadline)) {
@@ -364,12 +369,14 @@ kr_window_run(struct kr_proxy *p, uint64_t deadline)
 	if (!kr_replay_window(&p->replay, &ops, &w, &last)) {
 		if (w.snapshot != NULL)
 			kr_snapshot_close(w.snapshot);
+		kr_arguments_here(NULL, NULL);
 		kr_agent_write_unlock(p->agent);
 		return KR_WINDOW_DECLINED;
 	}
 	kr_replay_end(&p->replay);
 	kr_diagnose_window(&p->replay);
 	kr_snapshot_close(w.snapshot);
+	kr_arguments_here(NULL, NULL);
 	if (w.agent->reentered == w.reentered_at && !w.failed && !w.given_up)
 		kr_proxy_set_idle(p);
 	complete(&w);

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* A queue's worker thread: takes over when a ringing thread would have to wait
  * for long. Made at the first need, sleeps in between. */
-#include <signal.h>
-
 #include "core/log.h"
 #include "core/proxy_internal.h"
+#include "core/thread.h"
 
 static void *
 work(void *arg)
@@ -30,15 +29,8 @@ work(void *arg)
 static bool
 start(struct kr_proxy *p)
 {
-	sigset_t all, old;
-
-	if (p->has_worker)
-		return true;
-	/* The application's signals are not for our threads. */
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &old);
-	p->has_worker = pthread_create(&p->worker, NULL, work, p) == 0;
-	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	if (!p->has_worker)
+		p->has_worker = kr_thread_create(&p->worker, work, p);
 	return p->has_worker;
 }
 

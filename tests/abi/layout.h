@@ -46,7 +46,7 @@ FIELD(kreplay_kernel_dispatch_info_t, workgroup_size, 48, 12);
 FIELD(kreplay_kernel_dispatch_info_t, grid_size, 60, 12);
 FIELD(kreplay_kernel_dispatch_info_t, reserved_padding, 72, 56);
 
-CHECK(sizeof(kreplay_callback_tracing_kernel_replay_data_t) == 368);
+CHECK(sizeof(kreplay_callback_tracing_kernel_replay_data_t) == 376);
 FIELD(kreplay_callback_tracing_kernel_replay_data_t, size, 0, 8);
 FIELD(kreplay_callback_tracing_kernel_replay_data_t, dispatch_info, 8, 128);
 FIELD(kreplay_callback_tracing_kernel_replay_data_t, current_pass, 136, 8);
@@ -65,6 +65,7 @@ FIELD(kreplay_callback_tracing_kernel_replay_data_t, restore, 264, 56);
 FIELD(kreplay_callback_tracing_kernel_replay_data_t, left_out_bytes, 320, 32);
 FIELD(kreplay_callback_tracing_kernel_replay_data_t, window_ns, 352, 8);
 FIELD(kreplay_callback_tracing_kernel_replay_data_t, memory, 360, 8);
+FIELD(kreplay_callback_tracing_kernel_replay_data_t, left_out_read_only, 368, 8);
 
 CHECK(sizeof(kreplay_phase_stats_t) == 56);
 FIELD(kreplay_phase_stats_t, size, 0, 8);

@@ -47,7 +47,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (data[0] % 2 == 0) {
 		kr_arguments_parse(EXECUTABLE, copy, size - 1);
 	} else {
-		int count = kr_code_writable(copy, size - 1, segments, 4);
+		uint64_t read_only;
+		int count = kr_code_writable(copy, size - 1, segments, 4, &read_only);
 
 		FUZZ_CHECK(count >= -1);
 		for (int i = 0; i < count && i < 4; i++)

@@ -67,6 +67,26 @@ run_hash(void *kernarg)
 	}
 }
 
+/* A bit for each byte from the border of 16 below the chunk on. */
+static void
+run_diff(void *kernarg)
+{
+	const struct kr_job *job = kernarg;
+	const struct kr_chunk *chunk = (const struct kr_chunk *)(uintptr_t)job->chunks;
+
+	for (uint32_t i = 0; i < job->count; i++, chunk++) {
+		const unsigned char *memory = (const unsigned char *)(uintptr_t)chunk->memory;
+		const unsigned char *copy = (const unsigned char *)(uintptr_t)chunk->copy;
+		unsigned char *bits = (unsigned char *)(uintptr_t)job->marks + 2 * (size_t)chunk->slot;
+		uint32_t skew = chunk->memory & 15;
+
+		memset(bits, 0, (skew + chunk->bytes + 15) / 16 * 2);
+		for (uint32_t k = 0; k < chunk->bytes; k++)
+			if (memory[k] != copy[k])
+				bits[(skew + k) / 8] |= (unsigned char)(1u << (skew + k) % 8);
+	}
+}
+
 stand_in_kernel
 stand_in_snapshot_kernel(const char *name)
 {
@@ -74,5 +94,7 @@ stand_in_snapshot_kernel(const char *name)
 		return run_copy;
 	if (strcmp(name, "kreplay_sync.kd") == 0)
 		return run_sync;
+	if (strcmp(name, "kreplay_diff.kd") == 0)
+		return run_diff;
 	return strcmp(name, "kreplay_hash.kd") == 0 ? run_hash : NULL;
 }

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * soak SEED DISPATCHES SECONDS: eight threads on four queues of two agents, until there were so many dispatches or seconds
- * (0: no such limit). Each thread has values of its own on both agents, dispatches on either agent and any queue of it,
- * copies, allocates and frees between, and knows what its values must be. What the process holds (descriptors, threads,
- * mappings) is counted after a first, short round of all threads. At the end there are no more descriptors, at most one more
- * thread for each queue (LATE) and some more mappings (SLACK).
+ * soak SEED DISPATCHES SECONDS: eight threads on four queues of two agents, until there were so many dispatches or
+ * seconds (0: no such limit). Each thread has values of its own on both agents, dispatches on either agent and any
+ * queue of it, copies, allocates and frees between, and knows what its values must be. What the process holds
+ * (holds.h) is looked at three times. Between a first, short round of all threads and the last one nothing at all may
+ * be added. When the runtime is shut down there may be no more than at the start but for what may_stay() tells.
  */
+#include "holds.h"
 #include "hsa_app.h"
 
-#include <dirent.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,8 +20,9 @@
 #define THREADS 8
 #define VALUES 192
 #define MOST_AHEAD 6 /* dispatches before the thread waits */
-#define SLACK 24     /* mappings that the C library may make for its own memory, and the stacks of the next */
-#define LATE (AGENTS * QUEUES) /* threads: a queue's worker is made when it is first needed */
+#define STACK (4u << 20) /* a sanitizer needs megabytes of it */
+#define SIGNALS 512 /* far more than there are at once, of ours, the library's and the runtime's together */
+#define BEHIND 40 /* dispatches behind a dependency: that none of them is replayed has a chance of 1 to 10^9 */
 
 struct mix_args {
 	uint32_t *values;
@@ -35,6 +36,8 @@ static hsa_queue_t *queues[AGENTS][QUEUES];
 static _Atomic uint64_t left; /* dispatches of the round */
 static _Atomic bool wrong;
 static uint64_t deadline_ns;
+/* The C library keeps some stacks of threads that have ended, and which ones differs. */
+static char stacks[THREADS][STACK] __attribute__((aligned(4096)));
 
 struct worker {
 	pthread_t thread;
@@ -212,13 +215,17 @@ static uint64_t run_round(uint64_t *seed, uint64_t dispatches)
 {
 	struct worker workers[THREADS] = { 0 };
 	uint64_t total = 0;
+	pthread_attr_t attributes;
 
 	left = dispatches;
+	pthread_attr_init(&attributes);
 	for (unsigned i = 0; i < THREADS; i++) {
 		workers[i].random = draw(seed);
-		if (pthread_create(&workers[i].thread, NULL, work, &workers[i]) != 0)
+		if (pthread_attr_setstack(&attributes, stacks[i], STACK) != 0 ||
+		    pthread_create(&workers[i].thread, &attributes, work, &workers[i]) != 0)
 			hsa_app_die(HSA_APP_FAILED, "cannot start thread %u", i);
 	}
+	pthread_attr_destroy(&attributes);
 	for (unsigned i = 0; i < THREADS; i++) {
 		pthread_join(workers[i].thread, NULL);
 		total += workers[i].dispatches;
@@ -226,42 +233,83 @@ static uint64_t run_round(uint64_t *seed, uint64_t dispatches)
 	return total;
 }
 
-/* ---- what the process holds ---- */
-
-struct holds {
-	unsigned descriptors, threads, mappings;
-};
-
-static unsigned entries(const char *path)
+/* The runtime gets memory for signals as they are needed, and keeps it. */
+static void warm_up_signals(void)
 {
-	DIR *folder = opendir(path);
-	unsigned count = 0;
+	static hsa_signal_t signals[SIGNALS];
 
-	while (folder && readdir(folder))
-		count++;
-	if (folder)
-		closedir(folder);
-	return count;
+	for (unsigned i = 0; i < SIGNALS; i++)
+		signals[i] = hsa_app_signal_create(0);
+	for (unsigned i = 0; i < SIGNALS; i++)
+		HSA_CHECK(hsa_signal_destroy(signals[i]));
 }
 
-static struct holds look(void)
+/* Each queue gets its worker thread now: dispatches wait for a dependency that is satisfied only once they were
+ * rung for. */
+static uint64_t warm_up_queue(unsigned agent, hsa_queue_t *queue)
 {
-	struct holds h = { entries("/proc/self/fd"), entries("/proc/self/task"), 0 };
-	FILE *maps = fopen("/proc/self/maps", "r");
+	struct hsa_app_range range = { .grid = { VALUES }, .group = { 64 } };
+	struct side s;
+	uint64_t index = hsa_queue_add_write_index_relaxed(queue, 1);
+	hsa_barrier_and_packet_t *barrier = (hsa_barrier_and_packet_t *)queue->base_address + index % queue->size;
+	hsa_signal_t dep = hsa_app_signal_create(1);
 
-	for (int c; maps && (c = getc(maps)) != EOF;)
-		h.mappings += c == '\n';
-	if (maps)
-		fclose(maps);
-	return h;
+	init_side(&s, agent);
+	memset(&barrier->reserved0, 0, sizeof(*barrier) - offsetof(hsa_barrier_and_packet_t, reserved0));
+	barrier->dep_signal[0] = dep;
+	__atomic_store_n(&barrier->header, HSA_PACKET_TYPE_BARRIER_AND, __ATOMIC_RELEASE);
+	hsa_signal_store_screlease(queue->doorbell_signal, (hsa_signal_value_t)index);
+	hsa_signal_store_screlease(s.done, BEHIND);
+	*s.kernargs[0] = (struct mix_args){ s.values, 1, VALUES };
+	for (unsigned i = 0; i < BEHIND; i++)
+		hsa_app_dispatch(&apps[agent], queue, &kernels[agent], &range, s.kernargs[0], s.done);
+	hsa_signal_store_screlease(dep, 0);
+	hsa_app_wait(&apps[agent], s.done);
+	finish_side(&s);
+	HSA_CHECK(hsa_signal_destroy(dep));
+	return BEHIND;
 }
 
-static bool same(struct holds before, struct holds after)
+static bool ends_with(const char *line, const char *end)
 {
-	printf("soak: %u descriptors, %u threads, %u mappings; after warming up %u, %u, %u\n", after.descriptors,
-	       after.threads, after.mappings, before.descriptors, before.threads, before.mappings);
-	return after.descriptors <= before.descriptors && after.threads <= before.threads + LATE &&
-	       after.mappings <= before.mappings + SLACK;
+	size_t length = strlen(line), end_length = strlen(end);
+
+	return length >= end_length && strcmp(line + length - end_length, end) == 0;
+}
+
+/* What is there after the runtime was shut down and was not before it came up. */
+static bool may_stay(const char *line)
+{
+	static const struct {
+		const char *kind, *end;
+	} kept[] = {
+		/* libraries: tools stay loaded, as others may have pointers into them, and the software GPU does */
+		{ "mapping ", ".so" },
+		{ "mapping ", ".so.1" },
+		/* until the report is written */
+		{ "mapping ", "memfd:kreplay-journal (deleted)" },
+		/* stacks of threads that have ended: the C library keeps some */
+		{ "mapping ", "---p of 4 KiB" },
+		{ "mapping ", "rw-p of 8192 KiB" },
+		/* Ctrl-C, and the software GPU's own */
+		{ "handler of signal 2:", "/libkreplay.so" },
+		{ "handler of signal 2:", "/libkreplay.so.0.1.0" },
+		{ "handler of signal 7:", "/libhsakmt.so.1" },
+		{ "handler of signal 11:", "/libhsakmt.so.1" },
+#ifdef __SANITIZE_THREAD__
+		{ "thread ", "soak" }, /* the sanitizer's, which it starts with the first of the program's */
+#endif
+	};
+	const char *log = getenv("SOAK_LOG");
+
+	/* The library itself came with the runtime, and parts of it have no name. */
+	if (getenv("HSA_TOOLS_LIB") && strncmp(line, "mapping ", 8) == 0)
+		return true;
+	for (size_t i = 0; i < sizeof(kept) / sizeof(kept[0]); i++)
+		if (strncmp(line, kept[i].kind, strlen(kept[i].kind)) == 0 && ends_with(line, kept[i].end))
+			return true;
+	/* the tool's own */
+	return log && strncmp(line, "descriptor ", 11) == 0 && ends_with(line, log);
 }
 
 int main(int argc, char **argv)
@@ -269,24 +317,30 @@ int main(int argc, char **argv)
 	uint64_t seed = argc > 1 ? strtoull(argv[1], NULL, 10) : 1;
 	uint64_t dispatches = argc > 2 ? strtoull(argv[2], NULL, 10) : 10000;
 	uint64_t seconds = argc > 3 ? strtoull(argv[3], NULL, 10) : 0;
-	uint64_t total;
-	struct holds warm;
+	uint64_t total = 0;
+	struct holds *start = holds_now(), *warm, *end;
+	bool tidy;
 
 	hsa_app_init(&apps[0]);
 	init_second(&apps[1]);
 	for (unsigned a = 0; a < AGENTS; a++) {
 		kernels[a] = hsa_app_find_kernel(&apps[a], "mix");
 		for (unsigned q = 0; q < QUEUES; q++)
-			queues[a][q] = hsa_app_queue_create(&apps[a], 64);
+			total += warm_up_queue(a, queues[a][q] = hsa_app_queue_create(&apps[a], 64));
 	}
+	warm_up_signals();
 	if (seconds)
 		deadline_ns = now_ns() + seconds * 1000000000u / 4;
-	total = run_round(&seed, dispatches / 10 + THREADS * MOST_AHEAD);
-	warm = look();
+	total += run_round(&seed, dispatches / 10 + THREADS * MOST_AHEAD);
+	warm = holds_now();
 	if (seconds)
 		deadline_ns = now_ns() + seconds * 1000000000u * 3 / 4;
 	total += run_round(&seed, dispatches);
-	if (wrong || !same(warm, look()))
+	end = holds_now();
+	tidy = holds_no_more(warm, end, NULL);
+	holds_free(warm);
+	holds_free(end);
+	if (wrong || !tidy)
 		return HSA_APP_FAILED;
 	for (unsigned a = 0; a < AGENTS; a++)
 		for (unsigned q = 0; q < QUEUES; q++)
@@ -294,6 +348,12 @@ int main(int argc, char **argv)
 	HSA_CHECK(hsa_executable_destroy(apps[1].executable));
 	HSA_CHECK(hsa_code_object_reader_destroy(apps[1].reader));
 	hsa_app_finish(&apps[0]);
+	end = holds_now();
+	tidy = holds_no_more(start, end, may_stay);
+	holds_free(start);
+	holds_free(end);
+	if (!tidy)
+		return HSA_APP_FAILED;
 	printf("soak: ok, %llu dispatches\n", (unsigned long long)total);
 	return HSA_APP_OK;
 }

@@ -115,6 +115,7 @@ static void test_drop_frees_the_driver(void **state)
 	assert_false(kr_replay_wanted());
 }
 
+/* contract 2: nonsense: wrong kinds, operations, contexts */
 static void test_nonsense(void **state)
 {
 	kreplay_context_id_t unknown = { 7 }, null = { 0 }, huge = { UINT64_MAX };
@@ -217,6 +218,7 @@ static void *another_thread(void *argument)
 	return NULL;
 }
 
+/* contract 2: other threads' dispatches do not see toggles */
 static void test_toggles_stay_on_their_thread(void **state)
 {
 	struct kr_toggles toggles = { 0 };

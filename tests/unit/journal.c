@@ -159,6 +159,8 @@ static void processes_append(void **state)
 			if (!mine)
 				_exit(1);
 			append_from_threads(mine);
+			kr_journal_close(mine);
+			kr_journal_close(journal);
 			_exit(0);
 		}
 	}
@@ -361,8 +363,11 @@ static void fork_is_no_owner(void **state)
 
 	assert_true(kr_journal_is_owner(journal));
 	child = fork();
-	if (child == 0)
-		_exit(kr_journal_is_owner(journal) ? 1 : 0);
+	if (child == 0) {
+		status = kr_journal_is_owner(journal);
+		kr_journal_close(journal);
+		_exit(status);
+	}
 	waitpid(child, &status, 0);
 	assert_int_equal(status, 0);
 	kr_journal_close(journal);
@@ -389,7 +394,10 @@ static void limits(void **state)
 #endif
 		setrlimit(RLIMIT_AS, &memory);
 		journal = kr_journal_open(NULL);
-		_exit(journal && journal->bytes < memory.rlim_cur ? 0 : 2);
+		if (!journal || journal->bytes >= memory.rlim_cur)
+			_exit(2);
+		kr_journal_close(journal);
+		_exit(0);
 	}
 	waitpid(child, &status, 0);
 	assert_int_equal(status, 0);

@@ -446,6 +446,7 @@ static void test_fixed(void **state)
 	assert_true(last_config_exit.window_ns > 0);
 }
 
+/* contract 2: continue sees 0..N-2 of a fixed count */
 static void test_fixed_is_never_asked_after_the_last(void **state)
 {
 	(void)state;
@@ -466,6 +467,7 @@ static void test_fixed_left_early(void **state)
 	expect("cE n sE snapshot sX p0E run0 p0X q0 cX", KREPLAY_OUTCOME_REPLAYED, KREPLAY_DECLINE_NONE, 1);
 }
 
+/* contract 2: nonsense: huge counts */
 static void test_huge_count(void **state)
 {
 	(void)state;
@@ -491,6 +493,7 @@ static void test_replaced_by_no(void **state)
 	       KREPLAY_DECLINE_NONE, 2);
 }
 
+/* contract 2: a replaced replay_continue holds for this pass alone */
 static void test_replaced_for_one_decision_only(void **state)
 {
 	(void)state;
@@ -553,6 +556,8 @@ static void test_pass_fails(void **state)
 	}
 }
 
+/* contract 2: CONFIG EXIT exactly once for each CONFIG ENTER, on declines too; contract 6: unsupported packet and
+ * every other reason, whoever gives it */
 static void test_window_cannot_open(void **state)
 {
 	struct kr_replay r;
@@ -575,6 +580,7 @@ static void test_window_cannot_open(void **state)
 	expect("cE n cX", KREPLAY_OUTCOME_DECLINED, KREPLAY_DECLINE_SHUTTING_DOWN, 0);
 }
 
+/* contract 6: re-entrancy */
 static void test_reentrant(void **state)
 {
 	(void)state;
@@ -772,6 +778,7 @@ static void nonsense(payload_t *p)
 	assert_true(stub_warnings > before);
 }
 
+/* contract 2: toggles outside PASS ENTER: CONTEXT_ERROR, nothing recorded */
 static void test_toggles_refused(void **state)
 {
 	(void)state;
@@ -790,6 +797,7 @@ static void wake(payload_t *p)
 	assert_int_equal(p->replay_start_context(records), KREPLAY_STATUS_ERROR_CONTEXT_NOT_STARTED);
 }
 
+/* contract 2: a local start cannot wake a context that is stopped */
 static void test_toggle_cannot_wake(void **state)
 {
 	int active = 1;

@@ -187,6 +187,7 @@ static void left_out(void)
 	CHECK(a->finalized == 0 && b->finalized == 1);
 }
 
+/* contract 2: nonsense: null and wrong results of kreplay_configure */
 static void test_left_out(void **state)
 {
 	(void)state;

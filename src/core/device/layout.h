@@ -25,13 +25,13 @@ struct kr_chunk {
 	kr_u64 memory; /* the application's */
 	kr_u64 copy;   /* in a snapshot on the device, or in a staging buffer; kreplay_hash: two words for its hash */
 	kr_u32 bytes;  /* not 0 */
-	kr_u32 slot;   /* index of its mark */
+	kr_u32 slot;   /* index of its mark, or of its first word for kreplay_diff */
 };
 
 /* The arguments, by value, of every kernel. */
 struct kr_job {
 	kr_u64 chunks; /* of struct kr_chunk */
-	kr_u64 marks;  /* kr_u32 a slot, in host memory, 0 before: see the kernels */
+	kr_u64 marks;  /* kr_u32 a slot, in host memory, 0 before: see the kernels; kreplay_diff: kr_u16, anywhere */
 	kr_u32 count;  /* of chunks */
 	kr_u32 groups; /* work-groups in the grid: each takes every groups-th chunk */
 	kr_u32 mode;   /* KR_JOB_* */

@@ -88,10 +88,10 @@ kr_stage_ready(struct kr_snapshot *s)
 	return true;
 }
 
-/* The kernels' side of the staging buffer: on the device; when there is no room
+/* On the device; when there is no room
  * for it, the pinned one, which the kernels reach over the link. */
-static char *
-stage_for_kernels(struct kr_snapshot *s)
+char *
+kr_stage_for_kernels(struct kr_snapshot *s)
 {
 	if (!s->stage_tried)
 		kr_memory_alloc(s->agent, KR_IN_DEVICE, KR_STAGE_BYTES, (void **)&s->stage_device);
@@ -191,7 +191,7 @@ stage_piece(struct kr_snapshot *s, uint64_t memory, char *copy, uint32_t bytes, 
 		at = memory & 15u;
 	}
 	s->pieces[s->piece_count] = (struct kr_chunk){.memory = memory,
-						      .copy = (uint64_t)(uintptr_t)(stage_for_kernels(s) + at),
+						      .copy = (uint64_t)(uintptr_t)(kr_stage_for_kernels(s) + at),
 						      .bytes = bytes};
 	s->piece_copy[s->piece_count++] = copy;
 	s->staged = (at + bytes + 15u) & ~(size_t)15u;

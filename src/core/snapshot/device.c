@@ -67,7 +67,8 @@ find_kernel(struct kr_device *d, const char *name, struct kernel *k)
 static bool
 load(struct kr_device *d, const struct kr_device_image *image)
 {
-	static const char *const names[KR_DEVICE_KERNELS] = {"kreplay_copy.kd", "kreplay_sync.kd", "kreplay_hash.kd"};
+	static const char *const names[KR_DEVICE_KERNELS] = {"kreplay_copy.kd", "kreplay_sync.kd", "kreplay_hash.kd",
+							     "kreplay_diff.kd"};
 
 	if (kr_next.hsa_code_object_reader_create_from_memory(image->data, image->size, &d->reader) !=
 		    HSA_STATUS_SUCCESS ||

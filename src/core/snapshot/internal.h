@@ -20,6 +20,8 @@ enum kr_place { KR_IN_DEVICE, KR_IN_PINNED, KR_IN_PAGEABLE, KR_PLACES, KR_NOWHER
 bool kr_memory_alloc(struct kr_agent *agent, enum kr_place place, size_t bytes, void **memory);
 void kr_memory_free(enum kr_place place, void *memory, size_t bytes);
 uint64_t kr_host_memory_available(void);
+/* cgroup.c. What the control groups leave; UINT64_MAX: no limit. Paths begin below `at`, "" but for tests. */
+uint64_t kr_cgroup_room(const char *at);
 
 struct kr_extent {
 	char *base;
@@ -42,7 +44,7 @@ void kr_store_release(struct kr_store *store); /* all of it */
 
 /* ---- device.c: the kernels ---- */
 
-enum kr_device_kernel { KR_KERNEL_COPY, KR_KERNEL_SYNC, KR_KERNEL_HASH, KR_DEVICE_KERNELS };
+enum kr_device_kernel { KR_KERNEL_COPY, KR_KERNEL_SYNC, KR_KERNEL_HASH, KR_KERNEL_DIFF, KR_DEVICE_KERNELS };
 
 struct kr_device;
 
@@ -65,7 +67,8 @@ struct kr_region {
 	bool dead;           /* freed by a callback of this window */
 	bool watched;        /* out of scope; hashed to see whether it is left alone */
 	char *copy;          /* of its first byte */
-	uint64_t hashes;     /* device address, two words a chunk; 0: none */
+	bool hashes_on_host; /* there was no room on the device for them */
+	uint64_t hashes;     /* an address for the kernels, two words a chunk; 0: none */
 	uint32_t chunk_bytes;
 	uint32_t first, chunks; /* in the chunk list; 0 chunks: the runtime's copies */
 };
@@ -75,7 +78,7 @@ struct kr_region {
 struct kr_snapshot {
 	kreplay_memory_view_t view; /* first: the view's functions get this address */
 	struct kr_agent *agent;
-	struct kr_store store[KR_PLACES], hashes;
+	struct kr_store store[KR_PLACES], hashes[2]; /* hashes: on the device, and pinned */
 	struct kr_region *regions, *former; /* by address; of this window and of the one before */
 	size_t count, room, former_count, former_room;
 	uint64_t bytes; /* in scope */
@@ -143,6 +146,8 @@ bool kr_copy_wait(struct kr_snapshot *s);
 bool kr_copy_idle(struct kr_snapshot *s); /* nothing of an earlier window is under way */
 bool kr_stage_ready(struct kr_snapshot *s);
 void kr_stage_drop(struct kr_snapshot *s);
+/* The kernels' side of the staging buffer, which is ready. */
+char *kr_stage_for_kernels(struct kr_snapshot *s);
 /* A whole region by the runtime's copies, that have still to be waited for. Adds to *link. */
 bool kr_copy_region(struct kr_snapshot *s, const struct kr_region *r, bool taking, uint64_t *link);
 /* Moves a run of bytes of a host-tier region, direct or staged; flush at the end. */
@@ -155,7 +160,9 @@ bool kr_fetch(struct kr_snapshot *s, size_t at, const void *from, size_t bytes);
 
 void kr_keeper_start(void);
 
-/* ---- view.c, scope.c ---- */
+/* ---- changes.c, view.c, scope.c ---- */
+
+kreplay_status_t kr_changes_each(struct kr_snapshot *s, kreplay_memory_range_cb_t callback, void *data);
 
 void kr_view_init(struct kr_snapshot *s);
 bool kr_scope_wants(const struct kr_snapshot *s, uint64_t address, uint64_t bytes);

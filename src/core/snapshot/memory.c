@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* Memory of ours: allocated, counted, and kept in stores. */
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -114,39 +113,6 @@ less(uint64_t a, uint64_t b)
 	return a > b ? a - b : 0;
 }
 
-/* The least that the control groups above this process leave (cgroup v2). */
-static uint64_t
-cgroup_room(void)
-{
-	FILE *f = fopen("/proc/self/cgroup", "re");
-	char line[PATH_MAX] = "", path[PATH_MAX + 64];
-	uint64_t room = UINT64_MAX;
-	size_t length;
-
-	while (f != NULL && fgets(line, sizeof(line), f) != NULL)
-		if (strncmp(line, "0::", 3) == 0)
-			break;
-	if (f != NULL)
-		fclose(f);
-	if (strncmp(line, "0::/", 4) != 0)
-		return room;
-	length = strcspn(line, "\n");
-	while (length > 3) {
-		uint64_t most, used;
-
-		line[length] = '\0';
-		snprintf(path, sizeof(path), "/sys/fs/cgroup%s/memory.max", line + 3);
-		most = number_in(path, "");
-		snprintf(path, sizeof(path), "/sys/fs/cgroup%s/memory.current", line + 3);
-		used = number_in(path, "");
-		if (most != UINT64_MAX && used != UINT64_MAX && less(most, used) < room)
-			room = less(most, used);
-		while (length > 3 && line[--length] != '/')
-			;
-	}
-	return room;
-}
-
 static uint64_t
 address_space_room(void)
 {
@@ -163,7 +129,7 @@ uint64_t
 kr_host_memory_available(void)
 {
 	uint64_t kib = number_in("/proc/meminfo", "MemAvailable:");
-	uint64_t room = kib == UINT64_MAX ? UINT64_MAX : kib * 1024, other = cgroup_room();
+	uint64_t room = kib == UINT64_MAX ? UINT64_MAX : kib * 1024, other = kr_cgroup_room("");
 
 	if (other < room)
 		room = other;

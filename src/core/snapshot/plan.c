@@ -8,7 +8,7 @@
 #include "core/snapshot/internal.h"
 #include "core/tracker.h"
 
-#define SMALLEST_CHUNK 4096u
+#define SMALLEST_CHUNK 1024u
 
 /* ---- collecting ---- */
 
@@ -113,7 +113,7 @@ give_back(struct kr_snapshot *s, struct kr_region *r)
 	if (r->place != KR_NOWHERE)
 		kr_store_give(&s->store[r->place], kr_region_slot(r), kr_slot_bytes(r->bytes));
 	if (r->hashes != 0)
-		kr_store_give(&s->hashes, (void *)(uintptr_t)r->hashes, 16u * (size_t)kr_chunk_count(r));
+		kr_store_give(&s->hashes[r->hashes_on_host], (void *)(uintptr_t)r->hashes, 16u * (size_t)kr_chunk_count(r));
 	r->place = KR_NOWHERE;
 	r->copy = NULL;
 	r->hashes = 0;
@@ -141,6 +141,7 @@ carry_over(struct kr_snapshot *s)
 		r->place = old->place;
 		r->copy = old->copy;
 		r->hashes = old->hashes;
+		r->hashes_on_host = old->hashes_on_host;
 		r->chunk_bytes = old->chunk_bytes;
 		r->fresh = old->fresh;
 	}
@@ -161,7 +162,8 @@ kr_plan_drop(struct kr_snapshot *s)
 {
 	for (int i = 0; i < KR_PLACES; i++)
 		kr_store_release(&s->store[i]);
-	kr_store_release(&s->hashes);
+	for (int i = 0; i < 2; i++)
+		kr_store_release(&s->hashes[i]);
 	kr_chunks_drop(s);
 	kr_stage_drop(s);
 	free(s->regions);
@@ -281,7 +283,8 @@ start_over(struct kr_snapshot *s)
 	}
 	for (int i = 0; i < KR_PLACES; i++)
 		kr_store_release(&s->store[i]);
-	kr_store_release(&s->hashes);
+	for (int i = 0; i < 2; i++)
+		kr_store_release(&s->hashes[i]);
 }
 
 static bool
@@ -356,12 +359,29 @@ allocate(struct kr_snapshot *s, struct room *room)
 	return true;
 }
 
+/* Room for the hashes of a region. The kernels reach them over the link as well,
+ * which is slower, but little: it is 16 bytes a chunk. */
+static void
+give_hashes(struct kr_snapshot *s, struct kr_region *r)
+{
+	size_t bytes = 16u * (size_t)kr_chunk_count(r);
+	void *hashes = NULL;
+
+	for (int i = 0; i < 2 && hashes == NULL; i++) {
+		hashes = kr_store_take(&s->hashes[i], bytes);
+		if (hashes == NULL && kr_store_grow(&s->hashes[i], bytes))
+			hashes = kr_store_take(&s->hashes[i], bytes);
+		r->hashes_on_host = i != 0;
+	}
+	r->hashes = (uint64_t)(uintptr_t)hashes;
+	r->fresh = true;
+}
+
 /* Whether the kernels look after a region, and how it is cut for them. */
 static void
 cut(struct kr_snapshot *s, struct kr_region *r)
 {
 	uint32_t most = (uint32_t)kr_options_get()->chunk_bytes, bytes = most;
-	void *hashes;
 
 	r->chunks = 0;
 	if (s->device == NULL)
@@ -376,11 +396,7 @@ cut(struct kr_snapshot *s, struct kr_region *r)
 		while (bytes > SMALLEST_CHUNK && bytes > r->bytes / 64)
 			bytes /= 2;
 		r->chunk_bytes = bytes;
-		hashes = kr_store_take(&s->hashes, 16u * (size_t)kr_chunk_count(r));
-		if (hashes == NULL && kr_store_grow(&s->hashes, 16u * (size_t)kr_chunk_count(r)))
-			hashes = kr_store_take(&s->hashes, 16u * (size_t)kr_chunk_count(r));
-		r->hashes = (uint64_t)(uintptr_t)hashes;
-		r->fresh = true;
+		give_hashes(s, r);
 	}
 	r->chunks = r->hashes != 0 ? kr_chunk_count(r) : 0;
 }

@@ -23,7 +23,8 @@ kr_snapshot_of(struct kr_agent *agent)
 	}
 	for (int i = 0; i < KR_PLACES; i++)
 		s->store[i] = (struct kr_store){.agent = agent, .place = (enum kr_place)i};
-	s->hashes = (struct kr_store){.agent = agent, .place = KR_IN_DEVICE};
+	s->hashes[0] = (struct kr_store){.agent = agent, .place = KR_IN_DEVICE};
+	s->hashes[1] = (struct kr_store){.agent = agent, .place = KR_IN_PINNED};
 	kr_view_init(s);
 	agent->snapshot = s;
 	return s;
@@ -295,8 +296,8 @@ static bool
 retains(const struct kr_snapshot *s, enum kr_place place)
 {
 	if (place == KR_IN_DEVICE)
-		return s->store[place].bytes + s->hashes.bytes != 0 || s->stage_device != NULL;
-	return s->store[KR_IN_PINNED].bytes + s->store[KR_IN_PAGEABLE].bytes != 0 || s->stage != NULL;
+		return s->store[place].bytes + s->hashes[0].bytes != 0 || s->stage_device != NULL;
+	return s->store[KR_IN_PINNED].bytes + s->store[KR_IN_PAGEABLE].bytes + s->hashes[1].bytes != 0 || s->stage != NULL;
 }
 
 /* By the writer, with no window open. */
@@ -327,6 +328,12 @@ kr_snapshot_yield(struct kr_agent *owner)
 		kr_agent_write_unlock(agent);
 	}
 	return some;
+}
+
+bool
+kr_snapshot_make_room(hsa_status_t status, struct kr_agent *owner)
+{
+	return status == HSA_STATUS_ERROR_OUT_OF_RESOURCES && kr_snapshot_yield(owner);
 }
 
 unsigned

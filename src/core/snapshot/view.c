@@ -28,6 +28,14 @@ open_view(const kreplay_memory_view_t *view, kreplay_status_t *status)
 	return s;
 }
 
+/* What a failed copy leaves is not to spoil the restore that follows. */
+static kreplay_status_t
+failed(struct kr_snapshot *s, kreplay_status_t status)
+{
+	kr_copy_idle(s); /* does away with it */
+	return status;
+}
+
 /* The region that holds all of [address, address + bytes), or NULL. */
 static const struct kr_region *
 region_of(const struct kr_snapshot *s, uint64_t address, uint64_t bytes)
@@ -70,63 +78,6 @@ iterate_regions(const kreplay_memory_view_t *view, kreplay_memory_region_cb_t ca
 	return KREPLAY_STATUS_SUCCESS;
 }
 
-/* Ranges under construction: neighbours are merged before the tool sees them. */
-struct changes {
-	kreplay_memory_range_cb_t callback;
-	void *data;
-	uint64_t begin, end; /* pending; empty when equal */
-	bool stopped;
-};
-
-static void
-report_pending(struct changes *c)
-{
-	kreplay_memory_range_t range = {.address = c->begin, .bytes = c->end - c->begin};
-
-	if (c->begin != c->end && !c->stopped)
-		c->stopped = c->callback(&range, c->data) != 0;
-	c->begin = c->end = 0;
-}
-
-static void
-add_change(struct changes *c, uint64_t begin, uint64_t end)
-{
-	if (c->begin != c->end && begin == c->end) {
-		c->end = end;
-		return;
-	}
-	report_pending(c);
-	c->begin = begin;
-	c->end = end;
-}
-
-static void
-compare_chunk(struct changes *c, uint64_t address, const char *now, const char *then, size_t bytes)
-{
-	size_t i = 0;
-
-	while (i < bytes && !c->stopped) {
-		size_t block = bytes - i < 4096 ? bytes - i : 4096;
-		size_t end = i + block;
-
-		if (memcmp(now + i, then + i, block) == 0) {
-			i = end;
-			continue;
-		}
-		while (i < end && !c->stopped) {
-			size_t from;
-
-			while (i < end && now[i] == then[i])
-				i++;
-			from = i;
-			while (i < end && now[i] != then[i])
-				i++;
-			if (i > from)
-				add_change(c, address + from, address + i);
-		}
-	}
-}
-
 /* Part of a region's copy, in host memory: where it lies, or in the second half
  * of the staging buffer. NULL: the copy from the device failed. */
 static const char *
@@ -137,83 +88,16 @@ copy_on_host(struct kr_snapshot *s, const struct kr_region *r, uint64_t at, size
 	return kr_fetch(s, LOOK_BYTES, r->copy + at, bytes) ? s->stage + LOOK_BYTES : NULL;
 }
 
-/* Compares a part of a region byte by byte. */
-static bool
-look_at(struct kr_snapshot *s, struct changes *c, const struct kr_region *r, uint64_t begin, uint64_t end)
-{
-	for (uint64_t at = begin; at < end && !c->stopped; at += LOOK_BYTES) {
-		size_t bytes = end - at < LOOK_BYTES ? end - at : LOOK_BYTES;
-		const char *then = copy_on_host(s, r, at, bytes);
-
-		if (then == NULL || !kr_fetch(s, 0, (const void *)(uintptr_t)(r->address + at), bytes))
-			return false;
-		compare_chunk(c, r->address + at, s->stage, then, bytes);
-	}
-	return true;
-}
-
-/* The chunks that the kernels have marked, in runs; or all of it. */
-static bool
-look_at_region(struct kr_snapshot *s, struct changes *c, const struct kr_region *r)
-{
-	uint64_t begin = 0, end = 0;
-	bool ok = true;
-
-	if (r->chunks == 0)
-		return look_at(s, c, r, 0, r->bytes);
-	for (uint32_t i = 0; i < r->chunks && ok; i++) {
-		uint32_t *mark = &s->marks[r->first + i], bytes;
-		uint64_t offset;
-
-		if (*mark == 0)
-			continue;
-		*mark = 0;
-		offset = kr_chunk_span(r, i, &bytes);
-		if (offset != end) {
-			ok = look_at(s, c, r, begin, end);
-			begin = offset;
-		}
-		end = offset + bytes;
-	}
-	return ok && look_at(s, c, r, begin, end);
-}
-
-/* Has the kernels mark every chunk that differs. */
-static bool
-mark_changes(struct kr_snapshot *s)
-{
-	if (!s->list_current && !kr_chunks_build(s))
-		return false;
-	if (s->chunk_count == 0)
-		return true;
-	return kr_chunks_start(s, KR_KERNEL_SYNC, 0, s->synced, KR_JOB_TO_MEMORY | KR_JOB_LOOK) &&
-	       kr_chunks_start(s, KR_KERNEL_HASH, s->synced, s->chunk_count - s->synced, 0) && kr_device_wait(s->device);
-}
-
 static kreplay_status_t
 iterate_changes(const kreplay_memory_view_t *view, kreplay_memory_range_cb_t callback, void *data)
 {
-	struct changes c = {.callback = callback, .data = data};
 	kreplay_status_t status;
 	struct kr_snapshot *s = open_view(view, &status);
-	bool ok;
 
 	if (s == NULL || callback == NULL)
 		return s == NULL ? status : KREPLAY_STATUS_ERROR_INVALID_ARGUMENT;
-	ok = mark_changes(s);
-	for (size_t i = 0; i < s->count && ok && !c.stopped; i++) {
-		struct kr_region *r = &s->regions[i];
-
-		kr_plan_refresh(s); /* the tool may free memory in between */
-		if (r->dead || r->watched)
-			continue;
-		ok = look_at_region(s, &c, r);
-		report_pending(&c);
-	}
-	/* Marks are 0 between uses, also when the tool has seen enough. */
-	if (s->marks != NULL)
-		memset(s->marks, 0, s->chunk_count * sizeof(*s->marks));
-	return ok ? KREPLAY_STATUS_SUCCESS : KREPLAY_STATUS_ERROR;
+	status = kr_changes_each(s, callback, data);
+	return status == KREPLAY_STATUS_SUCCESS ? status : failed(s, status);
 }
 
 static kreplay_status_t
@@ -230,7 +114,7 @@ read_current(const kreplay_memory_view_t *view, uint64_t address, void *dst, uin
 		size_t step = bytes - at < LOOK_BYTES ? bytes - at : LOOK_BYTES;
 
 		if (!kr_fetch(s, 0, (const void *)(uintptr_t)(address + at), step))
-			return KREPLAY_STATUS_ERROR;
+			return failed(s, KREPLAY_STATUS_ERROR);
 		memcpy((char *)dst + at, s->stage, step);
 	}
 	return KREPLAY_STATUS_SUCCESS;
@@ -253,47 +137,40 @@ read_snapshot(const kreplay_memory_view_t *view, uint64_t address, void *dst, ui
 		const char *then = copy_on_host(s, r, address - r->address + at, step);
 
 		if (then == NULL)
-			return KREPLAY_STATUS_ERROR;
+			return failed(s, KREPLAY_STATUS_ERROR);
 		memcpy((char *)dst + at, then, step);
 	}
 	return KREPLAY_STATUS_SUCCESS;
 }
 
-/* The kernels hash the chunks, and what crosses the link is 16 bytes for each. */
+/* The kernels hash the chunks, and what crosses the link is 16 bytes for each.
+ * Into the staging buffer; the marks, of no interest here, into its other half. */
 static bool
 hash_on_device(struct kr_snapshot *s, const struct kr_region *region, struct kr_hash *h)
 {
 	struct kr_region r = {.address = region->address, .bytes = region->bytes, .chunk_bytes = HASH_CHUNK};
-	uint32_t count = kr_chunk_count(&r), batch = KR_STAGE_PIECES;
-	size_t room = 16u * (size_t)(count < batch ? count : batch);
-	uint32_t *marks;
-	void *hashes;
-	bool ok;
+	uint32_t count = kr_chunk_count(&r), n;
+	char *hashes = kr_stage_for_kernels(s);
 
-	if (!kr_memory_alloc(s->agent, KR_IN_DEVICE, room, &hashes))
-		return false;
-	ok = kr_memory_alloc(s->agent, KR_IN_PINNED, KR_STAGE_PIECES * sizeof(*marks), (void **)&marks);
-	for (uint32_t first = 0; first < count && ok; first += batch) {
-		uint32_t n = count - first < batch ? count - first : batch;
+	for (uint32_t first = 0; first < count; first += n) {
 		struct kr_job job = {.chunks = (uint64_t)(uintptr_t)s->pieces,
-				     .marks = (uint64_t)(uintptr_t)marks,
-				     .count = n,
+				     .marks = (uint64_t)(uintptr_t)(s->stage + LOOK_BYTES),
 				     .mode = KR_JOB_TAKE};
 
+		n = count - first < KR_STAGE_PIECES ? count - first : KR_STAGE_PIECES;
+		job.count = n;
 		for (uint32_t i = 0; i < n; i++) {
 			struct kr_chunk *p = &s->pieces[i];
 
 			*p = (struct kr_chunk){.copy = (uint64_t)(uintptr_t)hashes + 16u * (uint64_t)i, .slot = i};
 			p->memory = r.address + kr_chunk_span(&r, first + i, &p->bytes);
 		}
-		ok = kr_device_start(s->device, KR_KERNEL_HASH, job) && kr_device_wait(s->device) &&
-		     kr_fetch(s, 0, hashes, 16u * (size_t)n);
-		if (ok)
-			kr_hash_add(h, s->stage, 16u * (size_t)n);
+		if (!kr_device_start(s->device, KR_KERNEL_HASH, job) || !kr_device_wait(s->device) ||
+		    (hashes != s->stage && !kr_fetch(s, 0, hashes, 16u * (size_t)n)))
+			return false;
+		kr_hash_add(h, s->stage, 16u * (size_t)n);
 	}
-	kr_memory_free(KR_IN_PINNED, marks, KR_STAGE_PIECES * sizeof(*marks));
-	kr_memory_free(KR_IN_DEVICE, hashes, room);
-	return ok;
+	return true;
 }
 
 static bool
@@ -323,7 +200,7 @@ hash_region(const kreplay_memory_view_t *view, uint64_t region_address, uint64_t
 	if (hash == NULL || r == NULL || r->address != region_address)
 		return KREPLAY_STATUS_ERROR_INVALID_ARGUMENT;
 	if (s->device != NULL ? !hash_on_device(s, r, &h) : !hash_on_host(s, r, &h))
-		return KREPLAY_STATUS_ERROR;
+		return failed(s, KREPLAY_STATUS_ERROR);
 	kr_hash_finish(&h, hash);
 	return KREPLAY_STATUS_SUCCESS;
 }

@@ -49,16 +49,45 @@ setup(void **state)
 	return !kr_agents_init();
 }
 
+/* contract 5: out: read-only variables */
 static void
 reads_writable_segments(void **state)
 {
 	struct kr_segment s[4];
+	uint64_t read_only;
 
-	assert_int_equal(kr_code_writable(&image, sizeof(image), s, 4), 2);
+	image.segment[2].p_type = PT_LOAD;
+	image.segment[2].p_flags = PF_R | PF_X;
+	assert_int_equal(kr_code_writable(&image, sizeof(image), s, 4, &read_only), 2);
+	assert_int_equal(read_only, 0x100); /* code is not data */
 	assert_int_equal(s[0].address, 0x2000);
 	assert_int_equal(s[0].size, 0x30);
 	assert_int_equal(s[1].address, 0x4000);
-	assert_int_equal(kr_code_writable(&image, sizeof(image), s, 1), 2); /* counts beyond the room */
+	assert_int_equal(kr_code_writable(&image, sizeof(image), s, 1, &read_only), 2); /* counts beyond the room */
+}
+
+/* What is read-only once it is loaded is no variable: all of a segment, or its beginning. */
+static void
+leaves_out_what_is_read_only_after_loading(void **state)
+{
+	struct kr_segment s[4];
+	uint64_t read_only;
+
+	image.segment[0] = (Elf64_Phdr){.p_type = PT_GNU_RELRO, .p_flags = PF_R, .p_vaddr = 0x2000, .p_memsz = 0x1000};
+	assert_int_equal(kr_code_writable(&image, sizeof(image), s, 4, &read_only), 1);
+	assert_int_equal(s[0].address, 0x4000);
+	assert_int_equal(s[0].size, 0x40);
+	assert_int_equal(read_only, 0x30);
+	image.segment[0].p_vaddr = 0x4000;
+	image.segment[0].p_memsz = 0x18;
+	assert_int_equal(kr_code_writable(&image, sizeof(image), s, 4, &read_only), 2);
+	assert_int_equal(s[0].address, 0x2000);
+	assert_int_equal(s[0].size, 0x30);
+	assert_int_equal(s[1].address, 0x4018);
+	assert_int_equal(s[1].size, 0x28);
+	image.segment[0].p_vaddr = 0x4040; /* behind it */
+	assert_int_equal(kr_code_writable(&image, sizeof(image), s, 4, &read_only), 2);
+	assert_int_equal(s[1].size, 0x40);
 }
 
 static void
@@ -66,10 +95,11 @@ refuses_what_is_no_image(void **state)
 {
 	struct kr_segment s[4];
 	char junk[64] = "not an ELF image at all";
+	uint64_t read_only;
 
-	assert_int_equal(kr_code_writable(junk, sizeof(junk), s, 4), -1);
-	assert_int_equal(kr_code_writable(&image, 20, s, 4), -1);
-	assert_int_equal(kr_code_writable(&image, sizeof(Elf64_Ehdr) + 10, s, 4), -1);
+	assert_int_equal(kr_code_writable(junk, sizeof(junk), s, 4, &read_only), -1);
+	assert_int_equal(kr_code_writable(&image, 20, s, 4, &read_only), -1);
+	assert_int_equal(kr_code_writable(&image, sizeof(Elf64_Ehdr) + 10, s, 4, &read_only), -1);
 }
 
 struct seen {
@@ -87,6 +117,7 @@ see(const struct kr_segment *s, void *data)
 	return true;
 }
 
+/* contract 5: in: writable variables, static ones too */
 static void
 knows_where_segments_were_placed(void **state)
 {
@@ -103,6 +134,8 @@ knows_where_segments_were_placed(void **state)
 	assert_int_equal(seen.address[0], 0x12000);
 	assert_int_equal(seen.address[1], 0x14000);
 	assert_true(kr_code_alive(seen.generation));
+	assert_int_equal(kr_code_read_only(gpu), 0x100);
+	assert_int_equal(kr_code_read_only(other), 0);
 	seen.count = 0;
 	kr_code_each(other, see, &seen);
 	assert_int_equal(seen.count, 0);
@@ -223,6 +256,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(reads_writable_segments, setup),
+		cmocka_unit_test_setup(leaves_out_what_is_read_only_after_loading, setup),
 		cmocka_unit_test_setup(refuses_what_is_no_image, setup),
 		cmocka_unit_test_setup(knows_where_segments_were_placed, setup),
 		cmocka_unit_test_setup(says_when_variables_are_unknown, setup),

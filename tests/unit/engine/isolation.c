@@ -193,6 +193,7 @@ start_second(uint64_t pass)
 	assert_int_equal(*second_cell, 0);
 }
 
+/* contract 2: the writer's lock of the agent is taken; contract 4: any other dispatch on the agent waits for it */
 /* Scenario 1: B is submitted on queue 2 between A's snapshot and last restore. */
 static void
 a_dispatch_on_another_queue_waits_and_survives(void **state)
@@ -232,6 +233,7 @@ start_cooperative(uint64_t pass)
 		sched_yield();
 }
 
+/* contract 2: queues without a proxy are drained as well */
 /* A cooperative queue has no proxy, but its doorbell waits, and it is drained. */
 static void
 a_queue_without_a_proxy_is_kept_out_too(void **state)

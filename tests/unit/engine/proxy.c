@@ -95,6 +95,7 @@ wraps_around_with_several_packets_under_one_doorbell(void **state)
 	kr_hook_hsa_queue_destroy(queue);
 }
 
+/* contract 2: packets are taken in order */
 /* Scenario 5: slots 0 and 1 are reserved; 1 is published and rung first. */
 static void
 takes_packets_in_order_only(void **state)
@@ -150,6 +151,7 @@ every_signal_operation_rings(void **state)
 	kr_hook_hsa_queue_destroy(queue);
 }
 
+/* contract 3: packets of other types, bit for bit */
 static void
 passes_other_packets_on_bit_for_bit(void **state)
 {
@@ -247,6 +249,58 @@ many_threads_on_one_queue_lose_nothing(void **state)
 	kr_hook_hsa_queue_destroy(queue);
 }
 
+struct doomed {
+	hsa_queue_t *queue;
+	hsa_signal_t done;
+};
+
+static void *
+ring_once(void *arg)
+{
+	struct doomed *doomed = arg;
+
+	stand_in_dispatch(doomed->queue, count, NULL, doomed->done);
+	return NULL;
+}
+
+/* Scenario 17: the dispatch completes before the call that rang for it returns, and whoever waited for it destroys
+ * the queue. */
+static void
+a_queue_is_destroyed_as_soon_as_its_dispatch_completes(void **state)
+{
+	enum { ROUNDS = 2000 };
+
+	for (int i = 0; i < ROUNDS; i++) {
+		struct doomed doomed = {make_queue(64), stand_in_signal(1)};
+		pthread_t thread;
+
+		assert_int_equal(pthread_create(&thread, NULL, ring_once, &doomed), 0);
+		kr_next.hsa_signal_wait_scacquire(doomed.done, HSA_SIGNAL_CONDITION_LT, 1, UINT64_MAX, HSA_WAIT_STATE_BLOCKED);
+		assert_int_equal(kr_hook_hsa_queue_destroy(doomed.queue), 0);
+		pthread_join(thread, NULL);
+		kr_next.hsa_signal_destroy(doomed.done);
+	}
+	assert_int_equal(ran, ROUNDS);
+}
+
+/* The last look of such a ring, however late it comes. */
+static void
+a_ring_that_comes_after_the_end_finds_nothing(void **state)
+{
+	hsa_queue_t *queue = make_queue(64);
+	struct kr_proxy *stale = kr_proxy_of_queue(queue);
+
+	assert_int_equal(kr_hook_hsa_queue_destroy(queue), 0);
+	kr_proxy_ring(stale);
+	queue = make_queue(64);
+	kr_proxy_ring(stale);
+	stand_in_dispatch(queue, count, NULL, (hsa_signal_t){0});
+	assert_int_equal(ran, 1);
+	kr_proxy_ring(stale);
+	assert_int_equal(ran, 1);
+	assert_int_equal(kr_hook_hsa_queue_destroy(queue), 0);
+}
+
 int
 main(void)
 {
@@ -260,6 +314,8 @@ main(void)
 		cmocka_unit_test_setup(errors_name_the_applications_queue, setup),
 		cmocka_unit_test_setup(fails_as_the_runtime_fails_or_steps_aside, setup),
 		cmocka_unit_test_setup(many_threads_on_one_queue_lose_nothing, setup),
+		cmocka_unit_test_setup(a_queue_is_destroyed_as_soon_as_its_dispatch_completes, setup),
+		cmocka_unit_test_setup(a_ring_that_comes_after_the_end_finds_nothing, setup),
 	};
 
 	kr_log_set_level(KR_LOG_ERROR);

@@ -14,6 +14,7 @@ uint64_t want_passes;
 hsa_queue_t *nested_queue;
 void *free_in_pass;
 void (*in_pass_exit)(uint64_t pass);
+void (*in_record)(void);
 struct replay_saw saw;
 
 static void
@@ -103,6 +104,8 @@ on_dispatch(kreplay_callback_tracing_record_t record, kreplay_user_data_t *user_
 	if (record.operation == KREPLAY_KERNEL_DISPATCH_COMPLETE && saw.records < 16)
 		saw.record_pass[saw.records++] = d->replay_pass;
 	pthread_mutex_unlock(&mutex);
+	if (record.operation == KREPLAY_KERNEL_DISPATCH_COMPLETE && d->total_passes == 1 && in_record != NULL)
+		in_record();
 }
 
 static int
@@ -150,6 +153,7 @@ replay_setup(void **state)
 	nested_queue = NULL;
 	free_in_pass = NULL;
 	in_pass_exit = NULL;
+	in_record = NULL;
 	assert_true(kr_engine_start());
 	cell = device_alloc(1024);
 	assert_int_equal(kr_hook_hsa_queue_create(STAND_IN_GPU, 64, HSA_QUEUE_TYPE_MULTI, NULL, NULL, 0, 0, &queue), 0);

@@ -14,7 +14,8 @@
 extern uint64_t want_passes;
 extern hsa_queue_t *nested_queue;           /* dispatch here from PASS ENTER */
 extern void *free_in_pass;                  /* free this in PASS EXIT */
-extern void (*in_pass_exit)(uint64_t pass); /* called in PASS EXIT */
+extern void (*in_pass_exit)(uint64_t pass);
+extern void (*in_record)(void); /* of a dispatch that ran once */ /* called in PASS EXIT */
 
 /* What it saw. */
 struct replay_saw {

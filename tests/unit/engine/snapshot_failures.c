@@ -190,6 +190,7 @@ restore_with(struct stand_in_point *point, unsigned k, char *text, size_t size, 
 	return status;
 }
 
+/* contract 6: a restore that fails part-way aborts, and says of what */
 static void
 restoring_is_exact_or_aborts(void **state)
 {
@@ -222,12 +223,77 @@ restoring_is_exact_or_aborts(void **state)
 	assert_true(aborted > 0);
 }
 
+static int
+add_bytes(const kreplay_memory_range_t *range, void *data)
+{
+	*(uint64_t *)data += range->bytes;
+	return 0;
+}
+
+static uint64_t
+differing(void)
+{
+	uint64_t n = 0;
+
+	for (int i = 0; i < BLOCKS; i++)
+		for (int k = 0; k < BYTES; k++)
+			n += block[i][k] != copy[i][k];
+	return n;
+}
+
+/* Looking is not restoring: it says that it failed, and the window goes on. */
+static void
+looking_fails_alone(void **state)
+{
+	struct stand_in_point *const looked[] = {&stand_in.copy, &stand_in.copy_end, &stand_in.pool_allocate,
+						 &stand_in.allow_access};
+	unsigned failed = 0;
+
+	for (unsigned p = 0; p < sizeof(looked) / sizeof(looked[0]); p++)
+		for (unsigned k = 1; k < 60; k++) {
+			const kreplay_memory_view_t *view;
+			kreplay_phase_stats_t stats;
+			kreplay_status_t status;
+			uint64_t sum = 0, hash[2];
+			bool reached;
+
+			set_up();
+			s = kr_snapshot_of(gpu);
+			assert_int_equal(kr_snapshot_take(s, &stats), KREPLAY_DECLINE_NONE);
+			write_everywhere(5);
+			view = kr_snapshot_view(s);
+			*looked[p] = (struct stand_in_point){.fail_at = k};
+			status = view->iterate_changes(view, add_bytes, &sum);
+			if (status == KREPLAY_STATUS_SUCCESS) {
+				assert_int_equal(sum, differing());
+				status = view->read_current(view, (uint64_t)(uintptr_t)block[0], hash, sizeof(hash));
+			}
+			if (status == KREPLAY_STATUS_SUCCESS)
+				status = view->hash_region(view, (uint64_t)(uintptr_t)block[0], hash);
+			reached = looked[p]->calls >= k;
+			assert_true(reached || status == KREPLAY_STATUS_SUCCESS);
+			failed += status != KREPLAY_STATUS_SUCCESS;
+			*looked[p] = (struct stand_in_point){0};
+			sum = 0;
+			assert_int_equal(view->iterate_changes(view, add_bytes, &sum), KREPLAY_STATUS_SUCCESS);
+			assert_int_equal(sum, differing());
+			kr_snapshot_restore(s, "my_kernel", &stats);
+			assert_true(unchanged());
+			kr_snapshot_close(s);
+			tear_down();
+			if (!reached)
+				break;
+		}
+	assert_true(failed > 1);
+}
+
 int
 main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(taking_declines_or_goes_another_way),
 		cmocka_unit_test(restoring_is_exact_or_aborts),
+		cmocka_unit_test(looking_fails_alone),
 	};
 
 	setenv("KREPLAY_SNAPSHOT", argc > 1 ? argv[1] : "auto", 1);

@@ -16,6 +16,7 @@ setup(void **state)
 	return gpu == NULL;
 }
 
+/* contract 5: out: fine-grained and executable memory, counted by class */
 static void
 classifies_by_pool(void **state)
 {
@@ -158,10 +159,53 @@ follows_the_hooks(void **state)
 	assert_int_equal(stand_in.live_allocations, 0);
 }
 
+/* Host memory that the agents see at another address than the host. */
+
+static void *
+seen_by_agents(const void *host)
+{
+	return (void *)((uintptr_t)host ^ UINT64_C(0x400000000000));
+}
+
+static hsa_status_t
+lock_elsewhere(void *host, size_t size, hsa_agent_t *agents, int n, void **agent_ptr)
+{
+	*agent_ptr = seen_by_agents(host);
+	return HSA_STATUS_SUCCESS;
+}
+
+static hsa_status_t
+info_of_locked(const void *ptr, hsa_amd_pointer_info_t *info, void *(*alloc)(size_t), uint32_t *count, hsa_agent_t **agents)
+{
+	info->type = HSA_EXT_POINTER_TYPE_LOCKED;
+	info->hostBaseAddress = (void *)(uintptr_t)ptr;
+	info->agentBaseAddress = seen_by_agents(ptr);
+	return HSA_STATUS_SUCCESS;
+}
+
+static void
+forgets_what_is_unlocked(void **state)
+{
+	char memory[100], *seen = NULL;
+	struct kr_scope before, with, after;
+
+	kr_next.hsa_amd_memory_lock = lock_elsewhere;
+	kr_next.hsa_amd_pointer_info = info_of_locked;
+	kr_tracker_scope(gpu, &before);
+	assert_int_equal(kr_hook_hsa_amd_memory_lock(memory, sizeof(memory), NULL, 0, (void **)&seen), HSA_STATUS_SUCCESS);
+	assert_ptr_equal(seen, seen_by_agents(memory));
+	kr_tracker_scope(gpu, &with);
+	assert_int_equal(with.left_out[KREPLAY_LEFT_OUT_HOST], before.left_out[KREPLAY_LEFT_OUT_HOST] + sizeof(memory));
+	kr_hook_hsa_amd_memory_unlock(memory);
+	kr_tracker_scope(gpu, &after);
+	assert_int_equal(after.left_out[KREPLAY_LEFT_OUT_HOST], before.left_out[KREPLAY_LEFT_OUT_HOST]);
+}
+
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup(forgets_what_is_unlocked, setup),
 		cmocka_unit_test_setup(classifies_by_pool, setup),
 		cmocka_unit_test_setup(finds_the_allocation_of_any_inner_address, setup),
 		cmocka_unit_test_setup(an_address_has_a_new_life_after_a_free, setup),

@@ -33,6 +33,7 @@ an_in_place_kernel_counts_once(void **state)
 	assert_int_equal(kr_hook_hsa_queue_load_read_index_relaxed(queue), 1);
 }
 
+/* contract 2: count 1: once, no snapshot, no PASS */
 static void
 one_pass_is_the_ordinary_path(void **state)
 {
@@ -107,6 +108,7 @@ a_parked_sibling_counts_as_drained(void **state)
 	kr_next.hsa_signal_destroy(second_done);
 }
 
+/* contract 2: what a callback dispatches on the very queue runs unreplayed */
 /* Scenario 28. */
 static void
 a_callback_that_dispatches_runs_unreplayed(void **state)
