@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-# The order of callbacks and upcalls of contract section 2, line by line, and what the payload holds in each. The program is
-# matmul: one dispatch.
+# contract 2: the whole order of callbacks and upcalls, line by line, and what the payload holds in each. The program
+# is matmul: one dispatch.
 . "$(dirname "$0")/lib.sh"
 log=$folder/log
 
@@ -74,7 +74,7 @@ for door in $doors; do
 		finalize
 	TEXT
 
-	# not asked after the last pass of a fixed count: for three passes it sees 0 and 1
+	# contract 2: not asked after the last pass of a fixed count: for three passes it sees 0 and 1, and cannot extend it
 	E2E_COUNT=3 E2E_LAST=9 record $door '3 passes with continue'
 	normal >"$folder/found"
 	expect_same "$folder/found" "$door, 3 passes with continue" <<-TEXT
@@ -92,7 +92,7 @@ for door in $doors; do
 		finalize
 	TEXT
 
-	# it may say no before the count is reached
+	# contract 2: it may say no before the count is reached
 	E2E_COUNT=9 E2E_LAST=0 record $door 'left early'
 	normal >"$folder/found"
 	expect_same "$folder/found" "$door, left early" <<-TEXT
@@ -105,7 +105,7 @@ for door in $doors; do
 		finalize
 	TEXT
 
-	# indefinite: asked after every pass, total_passes reads 0
+	# contract 2: indefinite: asked after every pass, total_passes reads 0
 	E2E_COUNT=0 E2E_LAST=1 record $door 'indefinite'
 	normal >"$folder/found"
 	expect_same "$folder/found" "$door, indefinite" <<-TEXT
@@ -121,7 +121,7 @@ for door in $doors; do
 		finalize
 	TEXT
 
-	# PASS EXIT puts another one in its place, for that decision only; here it ends the loop
+	# contract 2: PASS EXIT puts another one in its place, for that decision only; here it ends the loop
 	E2E_COUNT=0 E2E_LAST=5 E2E_SWITCH=1 record $door 'replaced in PASS EXIT'
 	grep -E '^(other )?continue' "$log" >"$folder/found"
 	expect_same "$folder/found" "$door, replaced in PASS EXIT" <<-TEXT
@@ -135,7 +135,7 @@ for door in $doors; do
 		other continue pass=2 total=4 answer=0
 	TEXT
 
-	# the rows that run once
+	# contract 2: the rows that run once
 	E2E_COUNT=none record $door 'count not set'
 	expect_once "$door, count not set" <<-TEXT
 		$config_enter
@@ -156,13 +156,15 @@ for door in $doors; do
 		CONFIG EXIT id=1 pass=0 start=0 stop=0 outcome=3 decline=bad pass count run=0 memory=0
 		finalize
 	TEXT
-	expect_err '^kreplay: ' "$door, 0 without continue: a warning"
+	expect_err '^kreplay: replay: .* without end for matmul but sets no replay_continue: it runs once$' \
+		"$door, 0 without continue: a warning"
 	E2E_COUNT=99999999999 record $door 'a count beyond the limit'
-	expect_err '^kreplay: ' "$door, a count beyond the limit: a warning"
+	expect_err '^kreplay: replay: the tool wants 99999999999 passes of matmul: it runs once$' \
+		"$door, a count beyond the limit: a warning"
 	expect_json matmul replayed 0 "$door, a count beyond the limit"
 	expect_json matmul declined '{"bad pass count": 1}' "$door, a count beyond the limit"
 
-	# CONFIG EXIT exactly once for each CONFIG ENTER, on declines too: here no snapshot fits
+	# contract 2: CONFIG EXIT exactly once for each CONFIG ENTER, on declines too: here no snapshot fits
 	E2E_LOG=$log replay $door -t "$tools/recorder.so" --budget 1 -- "$examples/saxpy"
 	expect_status 0 "$door, declined"
 	expect_json saxpy declined '{"over budget": 3}' "$door, declined"
@@ -185,6 +187,7 @@ for door in $doors; do
 	[ "$(grep -c '^CONFIG ENTER' "$log")" -eq 3 ] && [ "$(grep -c '^CONFIG EXIT' "$log")" -eq 3 ] ||
 		fail "$door, three dispatches: not three CONFIG of each phase: $(cat "$log")"
 	sed -n 's/.* id=\([0-9]*\).*/\1/p' "$log" | sort -nc 2>/dev/null || fail "$door, three dispatches: mixed: $(cat "$log")"
+	# contract 2: one thread and one correlation id throughout
 	! grep -E 'OTHER|BAD' "$log" || fail "$door: another thread, another correlation id or bad times"
 done
 finish

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 # One example through both doors: a fixed number of passes, and an indefinite loop that a tool leaves.
-# Contract, section 2: the rows of replay_pass_count; section 3: the program sees nothing of it.
+# contract 2: the rows of replay_pass_count; contract 3: the program sees nothing of it.
 . "$(dirname "$0")/lib.sh"
 name=$1
 set -- $(grep "^$name " "$(dirname "$0")/examples.txt")

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 # With the restore switched off exactly the programs that work in place come out wrong: the others prove that passes alone
-# do no harm, these that restoring is what keeps them right (contract, section 3: the results of one execution).
+# do no harm, these that restoring is what keeps them right (contract 3: the results of one execution).
 . "$(dirname "$0")/lib.sh"
 
 for door in $doors; do

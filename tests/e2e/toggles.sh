@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-# Local toggles on the real runtime. Statuses: 0 success, 2 context not found, 9 context error, 11 not started.
+# contract 2: local toggles on the real runtime. Statuses: 0 success, 2 context not found, 9 context error, 11 not
+# started.
 . "$(dirname "$0")/lib.sh"
 
 # Loops of five passes over vecadd's dispatches; the second must look like the first, although that one left `records` and

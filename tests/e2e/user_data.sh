@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-# Who sees what is written to user_data. Every callback writes OPERATION * 100 + PASS * 10 + (1 in ENTER, 2 in EXIT): what
-# CONFIG ENTER leaves (101) is given afresh to each operation; what an ENTER leaves, to the EXIT of that same operation; and
-# what PASS EXIT leaves, to replay_continue.
+# contract 2: who sees what is written to user_data. Every callback writes OPERATION * 100 + PASS * 10 + (1 in ENTER, 2 in
+# EXIT): what CONFIG ENTER leaves (101) is given afresh to each operation; what an ENTER leaves, to the EXIT of that same
+# operation; and what PASS EXIT leaves, to replay_continue.
 . "$(dirname "$0")/lib.sh"
 
 for door in $doors; do

@@ -8,6 +8,7 @@
  *	E2E_FAIL_PHASE		"snapshot" or "restore"
  *	E2E_FAIL_LATE=1		the copy is accepted, and its signal says that it failed
  *	E2E_FAIL_POOL=K		the allocations of memory from a pool fail from the K-th of a snapshot on
+ *	E2E_FAIL_LOADER=1	libkreplay does not get the loader's functions: it learns of no code object
  *	E2E_FAIL_MALLOC=K	the K-th allocation by libkreplay from the C library fails
  *
  * It writes to E2E_BENEATH_LOG how many allocations from the C library there were. beneath_signals_alive() says how many
@@ -45,6 +46,7 @@ static struct {
 	__typeof__(&hsa_signal_create) create;
 	__typeof__(&hsa_amd_signal_create) amd_create;
 	__typeof__(&hsa_signal_destroy) destroy;
+	__typeof__(&hsa_system_get_major_extension_table) extension;
 } next;
 
 #define RESOLVE(member, name)                                        \
@@ -78,12 +80,18 @@ __attribute__((constructor)) static void find(void)
 		dl_iterate_phdr(find_library, NULL);
 }
 
+static bool is_library(const void *caller)
+{
+	uintptr_t address = (uintptr_t)caller;
+
+	return library_from != 0 && address >= library_from && address < library_to;
+}
+
 static bool fails(const void *caller)
 {
 	static _Atomic uint64_t wanted = UINT64_MAX;
-	uintptr_t address = (uintptr_t)caller;
 
-	if (library_from == 0 || address < library_from || address >= library_to)
+	if (!is_library(caller))
 		return false;
 	if (wanted == UINT64_MAX)
 		wanted = number("E2E_FAIL_MALLOC", 0);
@@ -147,6 +155,16 @@ RUNTIME(hsa_amd_memory_pool_allocate)(hsa_amd_memory_pool_t pool, size_t size, u
 	return next.allocate(pool, size, flags, ptr);
 }
 
+RUNTIME(hsa_system_get_major_extension_table)(uint16_t extension, uint16_t version_major, size_t table_length,
+							 void *table)
+{
+	find();
+	RESOLVE(extension, hsa_system_get_major_extension_table);
+	if (getenv("E2E_FAIL_LOADER") && is_library(__builtin_return_address(0)))
+		return HSA_STATUS_ERROR;
+	return next.extension(extension, version_major, table_length, table);
+}
+
 RUNTIME(hsa_signal_create)(hsa_signal_value_t initial_value, uint32_t num_consumers,
 				      const hsa_agent_t *consumers, hsa_signal_t *signal)
 {
@@ -197,6 +215,7 @@ EXPORT bool OnLoad(struct hsa_tables *root, uint64_t runtime_version, uint64_t f
 	PATCH(&root->core->slot[CORE_SIGNAL_CREATE], create, hsa_signal_create);
 	PATCH(amd_slot(root, AMD_SIGNAL_CREATE), amd_create, hsa_amd_signal_create);
 	PATCH(&root->core->slot[CORE_SIGNAL_DESTROY], destroy, hsa_signal_destroy);
+	PATCH(&root->core->slot[CORE_EXTENSION_TABLE], extension, hsa_system_get_major_extension_table);
 	return true;
 }
 

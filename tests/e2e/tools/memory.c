@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * An observer that reads the memory view in every PASS EXIT, the last one included (contract, section 1, memory view): what
+ * An observer that reads the memory view in every PASS EXIT, the last one included (contract 1: the memory view): what
  * iterate_changes says is compared, byte for byte, with what reading both sides shows. It prints the changed ranges as
  * offsets into their regions, or only their sum when E2E_SUM is set, and what else ought to hold.
  */

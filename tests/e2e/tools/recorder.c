@@ -6,6 +6,7 @@
  *	E2E_COUNT	what replay_pass_count returns; "none": it is not set
  *	E2E_LAST	replay_continue says no after this pass; not set: there is none
  *	E2E_SWITCH	PASS EXIT of this pass writes a replay_continue that says no
+ *	E2E_THREADS	a line says which thread the window runs on
  *	E2E_LOG		where the lines go
  * As an observer (observer.so, built with OBSERVER): everything but CONFIG, to E2E_OBSERVER_LOG.
  */
@@ -16,13 +17,15 @@
 #ifdef OBSERVER
 #define LOG_VARIABLE "E2E_OBSERVER_LOG"
 #define NAME "observer"
+#define FIRST KREPLAY_KERNEL_REPLAY_SNAPSHOT
 #else
 #define LOG_VARIABLE "E2E_LOG"
 #define NAME "recorder"
+#define FIRST KREPLAY_KERNEL_REPLAY_CONFIG
 #endif
 
 /* Of the dispatch at hand; one window at a time is all that these tests have. */
-static uint64_t window_thread, correlation;
+static uint64_t window_thread, ringing_thread, correlation;
 
 static const char *op_name(int operation)
 {
@@ -41,8 +44,11 @@ static const char *phase_name(int phase)
 /* What must hold of every record; a word at the end of the line when it does not. */
 static const char *judge(const kreplay_callback_tracing_record_t *record)
 {
-	if ((uint64_t)syscall(SYS_gettid) != window_thread)
+	/* CONFIG ENTER comes before it is known who runs the window */
+	if (window_thread && (uint64_t)syscall(SYS_gettid) != window_thread)
 		return " OTHER-THREAD";
+	if (record->thread_id != ringing_thread)
+		return " OTHER-RINGING-THREAD";
 	if (record->correlation_id.internal != correlation)
 		return " OTHER-CORRELATION";
 	return "";
@@ -60,7 +66,8 @@ static int go_on(kreplay_kernel_dispatch_info_t info, uint64_t pass, uint64_t to
 {
 	int answer = pass < number("E2E_LAST", UINT64_MAX);
 
-	say("continue pass=%llu total=%llu answer=%d\n", (unsigned long long)pass, (unsigned long long)total, answer);
+	say("continue pass=%llu total=%llu answer=%d%s\n", (unsigned long long)pass, (unsigned long long)total, answer,
+	    (uint64_t)syscall(SYS_gettid) == window_thread ? "" : " OTHER-THREAD");
 	return answer;
 }
 
@@ -105,13 +112,16 @@ static void decide(const kreplay_callback_tracing_record_t *record, replay_data 
 static void on_replay(kreplay_callback_tracing_record_t record, kreplay_user_data_t *user_data, void *data)
 {
 	replay_data *payload = record.payload;
-#ifdef OBSERVER
-	if (record.operation == KREPLAY_KERNEL_REPLAY_SNAPSHOT && record.phase == KREPLAY_CALLBACK_PHASE_ENTER) {
-#else
-	if (record.operation == KREPLAY_KERNEL_REPLAY_CONFIG && record.phase == KREPLAY_CALLBACK_PHASE_ENTER) {
-#endif
-		window_thread = (uint64_t)syscall(SYS_gettid);
+
+	if (record.phase == KREPLAY_CALLBACK_PHASE_ENTER && record.operation == FIRST) {
+		window_thread = 0;
+		ringing_thread = record.thread_id;
 		correlation = record.correlation_id.internal;
+	}
+	if (record.phase == KREPLAY_CALLBACK_PHASE_ENTER && record.operation == KREPLAY_KERNEL_REPLAY_SNAPSHOT) {
+		window_thread = (uint64_t)syscall(SYS_gettid);
+		if (getenv("E2E_THREADS"))
+			say("window on %s\n", window_thread == ringing_thread ? "the ringing thread" : "another thread");
 	}
 	say("%s %s id=%llu pass=%llu total=%llu count=%d continue=%d start=%d stop=%d outcome=%d decline=%s run=%llu "
 	    "memory=%d%s\n",

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The driver that the program itself directs: asks scenario_passes how often a dispatch is to run and tells
- * scenario_callback of every callback. */
+ * scenario_callback of every callback. E2E_LOG: a line for each dispatch that was declined. */
 #include "tool.h"
 
 #include <dlfcn.h>
@@ -23,6 +23,10 @@ static void on_replay(kreplay_callback_tracing_record_t record, kreplay_user_dat
 			payload->replay_pass_count = pass_count;
 	}
 	callback(record.operation, record.phase, payload);
+	if (record.operation == KREPLAY_KERNEL_REPLAY_CONFIG && record.phase == KREPLAY_CALLBACK_PHASE_EXIT &&
+	    payload->outcome == KREPLAY_OUTCOME_DECLINED)
+		say("dispatch %llu declined: %s, %llu passes\n", (unsigned long long)payload->dispatch_info.dispatch_id,
+		    kreplay_decline_name(payload->decline), (unsigned long long)payload->passes_run);
 }
 
 static int initialize(kreplay_client_finalize_t finalize_func, void *data)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Local toggles on a loop of five passes (contract, section 2, toggles): `records` has KERNEL_DISPATCH and is masked in
+ * Local toggles on a loop of five passes (contract 2: toggles): `records` has KERNEL_DISPATCH and is masked in
  * passes 1 and 2; `asleep` has it too and is globally stopped; `watcher` sees PASS of the same dispatches.
  */
 #include "tool.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Writes to user_data everywhere and says what arrives where (contract, section 2, user_data). */
+/* Writes to user_data everywhere and says what arrives where (contract 2: user_data). */
 #include "tool.h"
 
 static uint64_t pass_count(kreplay_kernel_dispatch_info_t info, kreplay_user_data_t user_data)

@@ -153,11 +153,15 @@ int story_many(int argc, char **argv)
 	struct hsa_app_range one = { .grid = { 1 }, .group = { 1 } };
 	uint64_t early_kib = 0, late_kib;
 	int64_t early_signals = 0, late_signals;
+	uint32_t packets = 64;
 
 	hsa_app_init(&app);
+	/* so that some have run after a quarter of them, however far the program is ahead */
+	while (packets < 1024 && 2 * packets <= total / 8)
+		packets *= 2;
 
 	struct hsa_app_kernel bump = hsa_app_find_kernel(&app, "bump");
-	hsa_queue_t *queue = hsa_app_queue_create(&app, 1024);
+	hsa_queue_t *queue = hsa_app_queue_create(&app, packets);
 	hsa_signal_t done = hsa_app_signal_create(1);
 	uint32_t *cell = hsa_app_alloc_device(&app, 64), *got = hsa_app_alloc_host(&app, 64);
 	void *kernargs = hsa_app_kernargs(&app, &bump, &cell, sizeof(cell));
@@ -195,7 +199,7 @@ int story_many(int argc, char **argv)
 	return HSA_APP_OK;
 }
 
-/* 25: times of dispatches and copies, from the application's own signals. */
+/* 25, contract 2, contract 3: times of dispatches and copies, from the application's own signals. */
 
 static uint64_t last_end;
 
@@ -250,8 +254,9 @@ int story_times(int argc, char **argv)
 	return HSA_APP_OK;
 }
 
-/* 30: a kernel that is seen outside: every pass adds to host memory, which nothing undoes, and the outcome shows it. */
-int story_prints(int argc, char **argv)
+/* 30, contract 5: a kernel that is seen outside: every pass adds to host memory, which nothing undoes, and the outcome
+ * shows it. */
+static int add_to_host_memory(uint32_t times)
 {
 	struct hsa_app_range one = { .grid = { 1 }, .group = { 1 } };
 
@@ -267,9 +272,9 @@ int story_prints(int argc, char **argv)
 	scenario.passes = 4;
 	hsa_app_dispatch(&app, queue, &bump, &one, kernargs, done);
 	hsa_app_wait(&app, done);
-	if (*lines != 4)
-		hsa_app_die(HSA_APP_FAILED, "%u lines, not one for each of the four passes", *lines);
-	if (scenario.left_out_host < 1u << 20)
+	if (*lines != times)
+		hsa_app_die(HSA_APP_FAILED, "%u lines instead of %u", *lines, times);
+	if (scenario.windows && scenario.left_out_host < 1u << 20)
 		hsa_app_die(HSA_APP_FAILED, "the outcome counts %" PRIu64 " bytes of host memory left out",
 			    scenario.left_out_host);
 	hsa_app_free(kernargs);
@@ -278,6 +283,18 @@ int story_prints(int argc, char **argv)
 	HSA_CHECK(hsa_queue_destroy(queue));
 	hsa_app_finish(&app);
 	return HSA_APP_OK;
+}
+
+/* once for each of the four passes */
+int story_prints(int argc, char **argv)
+{
+	return add_to_host_memory(4);
+}
+
+/* and once when it is asked for that a dispatch which is seen outside be left alone */
+int story_prints_once(int argc, char **argv)
+{
+	return add_to_host_memory(1);
 }
 
 /* 21: what the program's children will see. */

@@ -22,6 +22,8 @@ EXPORT uint64_t scenario_passes(const kreplay_kernel_dispatch_info_t *info)
 EXPORT void scenario_callback(int operation, int phase,
 			      const kreplay_callback_tracing_kernel_replay_data_t *payload)
 {
+	if (scenario.on_callback && scenario_passes(&payload->dispatch_info) != 0)
+		scenario.on_callback(operation, phase, payload);
 	if (phase != KREPLAY_CALLBACK_PHASE_EXIT)
 		return;
 	if (operation == KREPLAY_KERNEL_REPLAY_PASS) {

@@ -10,7 +10,7 @@
 
 static const hsa_signal_t none;
 
-/* 4: a barrier and a dispatch, then three dispatches, each group under one doorbell. */
+/* 4, contract 3: a barrier and a dispatch, then three dispatches, each group under one doorbell. */
 int story_one_doorbell(int argc, char **argv)
 {
 	hsa_signal_t resolved;
@@ -46,7 +46,7 @@ int story_one_doorbell(int argc, char **argv)
 	return HSA_APP_OK;
 }
 
-/* 5: the later of two slots is published and rung first. */
+/* 5, contract 2: the later of two slots is published and rung first. */
 int story_out_of_order(int argc, char **argv)
 {
 	struct hsa_app app;
@@ -74,7 +74,7 @@ int story_out_of_order(int argc, char **argv)
 	return HSA_APP_OK;
 }
 
-/* 6: eight packets at index 60 of a ring of 64, under one doorbell. */
+/* 6, contract 3: eight packets at index 60 of a ring of 64, under one doorbell. */
 int story_wrap_around(int argc, char **argv)
 {
 	hsa_signal_t eight;
@@ -199,7 +199,7 @@ int story_many_threads(int argc, char **argv)
 	return right ? HSA_APP_OK : HSA_APP_FAILED;
 }
 
-/* 8: five times the ring, without waiting. */
+/* 8, contract 3: five times the ring, without waiting. */
 int story_nearly_full(int argc, char **argv)
 {
 	struct hsa_app app;

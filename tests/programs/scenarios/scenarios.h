@@ -31,6 +31,8 @@ struct scenario {
 	hsa_queue_t *queue;  /* only those of this queue; NULL is all */
 	void (*after_first)(void); /* in PASS EXIT of the first pass */
 	void (*after_last)(void);  /* in PASS EXIT of the last pass of a fixed count */
+	/* in every callback of a dispatch that is chosen */
+	void (*on_callback)(int operation, int phase, const kreplay_callback_tracing_kernel_replay_data_t *payload);
 	_Atomic uint64_t replayed, declined, windows; /* CONFIG EXIT counted */
 	_Atomic uint32_t flags;                       /* all that came up */
 	_Atomic int decline;                          /* the last reason */
@@ -107,7 +109,15 @@ void wait_zero(struct hsa_app *app, hsa_signal_t signal);
 	STORY(nested) STORY(nested_same_queue) STORY(nested_other_agent)                                        \
 	/* life.c */                                                                                          \
 	STORY(cycles) STORY(live_return) STORY(live_exit) STORY(live__exit) STORY(term_in_window)              \
-	STORY(exit_in_window) STORY(many) STORY(times) STORY(prints) STORY(variables) STORY(vfork_exec)
+	STORY(exit_in_window) STORY(many) STORY(times) STORY(prints) STORY(prints_once) STORY(variables) STORY(vfork_exec)        \
+	/* contract.c */                                                                                      \
+	STORY(one_completion) STORY(in_flight) STORY(own_predecessor) STORY(parked_or) STORY(handed_over)       \
+	STORY(crowd) STORY(stuck_pass) STORY(stuck_for_ever) STORY(drain_timeout) STORY(copies_in_flight)                              \
+	STORY(nested_unreplayed)                                                                             \
+	/* queue.c */                                                                                         \
+	STORY(unordered) STORY(barrier_or) STORY(queue_full) STORY(queue_calls) STORY(queue_error)             \
+	/* scope.c */                                                                                         \
+	STORY(scopes) STORY(peer_memory) STORY(ipc_memory)
 
 #define STORY(name) int story_##name(int argc, char **argv);
 STORIES(STORY)
