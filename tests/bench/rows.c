@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "kreplay/kreplay.h"
 #include "side.h"
@@ -277,23 +278,26 @@ static bool against_upstream(const struct row *row, const char *who)
 	return ok;
 }
 
+/* As the vendor SDK copies: hsa_memory_copy, a call for each region. */
 static bool snapshot_vs_upstream(const struct row *row)
-{
-	return against_upstream(row, "memcpy");
-}
-
-static bool snapshot_vs_runtime(const struct row *row)
 {
 	return against_upstream(row, "runtime");
 }
 
+/* As nobody can on a card whose memory the host does not see. */
+static bool snapshot_vs_host_copy(const struct row *row)
+{
+	return against_upstream(row, "memcpy");
+}
+
 /* Bytes over the link in a window, over all bytes times passes; from the second window on. */
-static bool link_share_of(const struct row *row, const char *const *settings, unsigned tier)
+static bool link_share_of(const struct row *row, const char *const *settings, unsigned tier, unsigned count,
+			  unsigned kib)
 {
 	enum { TURNS = 9 };
 	struct side side;
 	double bytes;
-	bool ok = side_start(&side, SIDE_PRELOAD, settings) && side_ask(&side, "regions 64 1048576 10");
+	bool ok = side_start(&side, SIDE_PRELOAD, settings) && side_ask(&side, "regions %u %u 10", count, kib << 10);
 
 	bytes = side.value[0];
 	ok = ok && window_on(&side, 5);
@@ -303,7 +307,7 @@ static bool link_share_of(const struct row *row, const char *const *settings, un
 	}
 	if (ok) {
 		describe("over the link", side.taken, TURNS, 1, "bytes a window");
-		bench_detail("64 regions of 1 MiB, 1%% changed by each of 5 passes, %s memory",
+		bench_detail("%u regions of %u KiB, 1%% changed by each of 5 passes, %s memory", count, kib,
 			     tier_name(side.value[TIER]));
 		bench_figure(row, bench_quantile(side.taken, TURNS, 0.5) / (bytes * 5),
 			     side.value[TIER] == tier);
@@ -316,14 +320,21 @@ static bool link_share(const struct row *row)
 {
 	static const char *const host[] = { "BENCH_PASSES=5", "KREPLAY_SNAPSHOT=host", NULL };
 
-	return link_share_of(row, host, KREPLAY_TIER_PINNED);
+	return link_share_of(row, host, KREPLAY_TIER_PINNED, 64, 1024);
+}
+
+static bool link_share_small(const struct row *row)
+{
+	static const char *const host[] = { "BENCH_PASSES=5", "KREPLAY_SNAPSHOT=host", NULL };
+
+	return link_share_of(row, host, KREPLAY_TIER_PINNED, 256, 64);
 }
 
 static bool link_share_device(const struct row *row)
 {
 	static const char *const device[] = { "BENCH_PASSES=5", "KREPLAY_SNAPSHOT=device", NULL };
 
-	return link_share_of(row, device, KREPLAY_TIER_DEVICE);
+	return link_share_of(row, device, KREPLAY_TIER_DEVICE, 64, 1024);
 }
 
 static bool many_regions(const struct row *row)
@@ -408,6 +419,68 @@ static bool softgpu_rate(const struct row *row)
 	return true;
 }
 
+/* Seconds of a kernel through the runtime; no way to measure it: negative. */
+static double softgpu_seconds(const char *kernel, unsigned threads)
+{
+	char command[3 * 4096 + 128], spec[32] = "";
+	double seconds;
+	FILE *from;
+
+	if (threads)
+		snprintf(spec, sizeof(spec), "threads=%u", threads);
+	snprintf(command, sizeof(command),
+		 "LD_LIBRARY_PATH='%s/src/softgpu' KREPLAY_SOFTGPU=%s '%s/tests/bench/softgpu' '%s/tests/bench/softgpu.co' %s",
+		 side_build(), spec, side_build(), side_build(), kernel);
+	from = popen(command, "r");
+	if (!from)
+		return -1;
+	if (fscanf(from, "%lf", &seconds) != 1)
+		seconds = -1;
+	return pclose(from) == 0 ? seconds : -1;
+}
+
+static bool softgpu_kernel(const struct row *row, const char *kernel)
+{
+	enum { TURNS = 3 };
+	double taken[TURNS];
+
+	for (unsigned r = 0; r < TURNS; r++) {
+		taken[r] = softgpu_seconds(kernel, 0);
+		if (taken[r] < 0)
+			return false;
+	}
+	describe(kernel, taken, TURNS, 1, "s");
+	bench_figure(row, bench_quantile(taken, TURNS, 0.5), true);
+	return true;
+}
+
+static bool softgpu_transpose(const struct row *row)
+{
+	return softgpu_kernel(row, "transpose");
+}
+
+static bool softgpu_gemm(const struct row *row)
+{
+	return softgpu_kernel(row, "gemm");
+}
+
+/* Times faster on all cores than on one, for each core; turn by turn. */
+static bool softgpu_scaling(const struct row *row)
+{
+	enum { TURNS = 9 };
+	long cores = sysconf(_SC_NPROCESSORS_ONLN);
+	double one[TURNS], all[TURNS];
+
+	for (unsigned r = 0; r < TURNS; r++) {
+		one[r] = softgpu_seconds("busy", 1) / (double)cores;
+		all[r] = softgpu_seconds("busy", (unsigned)cores);
+		if (one[r] < 0 || all[r] < 0)
+			return false;
+	}
+	bench_figure(row, ratio("one core over all", one, all, TURNS), true);
+	return true;
+}
+
 const struct row bench_rows[] = {
 	{ "forward_preload", forward_preload, 0.95, .at_most = false },
 	{ "forward_tools", forward_tools, 0.95, .at_most = false },
@@ -426,10 +499,14 @@ const struct row bench_rows[] = {
 	{ "snapshot_vs_memcpy", snapshot_vs_memcpy, 1.25, .at_most = true },
 	{ "snapshot_all_changed", snapshot_all_changed, .extra = true },
 	{ "snapshot_vs_upstream", snapshot_vs_upstream, 4, .at_most = false },
-	{ "snapshot_vs_runtime", snapshot_vs_runtime, .extra = true },
+	{ "snapshot_vs_host_copy", snapshot_vs_host_copy, .extra = true },
 	{ "link_share", link_share, 0.02, .at_most = true },
+	{ "link_share_small", link_share_small, .extra = true },
 	{ "link_share_device", link_share_device, 0, .at_most = true },
 	{ "regions", many_regions, 3, .at_most = true },
 	{ "softgpu_rate", softgpu_rate, 50, .at_most = false },
+	{ "softgpu_scaling", softgpu_scaling, 0.85, .at_most = false },
+	{ "softgpu_transpose", softgpu_transpose, 2, .at_most = true },
+	{ "softgpu_gemm", softgpu_gemm, 2, .at_most = true },
 	{ NULL },
 };

@@ -126,9 +126,13 @@ INLINE u32 clzl(u64 a) { return a ? (u32)CLZ64(a) : 64; }
 INLINE u32 ctzl(u64 a) { return a ? (u32)CTZ64(a) : 64; }
 INLINE u32 rotl(u32 a, u32 n) { return a << (n & 31) | a >> (-n & 31); }
 INLINE u64 rotll(u64 a, u32 n) { return a << (n & 63) | a >> (-n & 63); }
+/* Hidden: clang 15 makes a signed product of 24 bits of one with 0xffffffff. */
+INLINE u64 mull(u64 a, u64 b) { HIDE(a); HIDE(b); return a * b; }
 INLINE u64 mulw(u32 a, u32 b) { HIDE(a); HIDE(b); return (u64)a * b; }
 INLINE u32 mulhi(u32 a, u32 b) { return (u32)(mulw(a, b) >> 32); }
 INLINE s32 mulhis(s32 a, s32 b) { return (s32)((s64)a * b >> 32); }
+/* Hidden: clang 15 takes a constant of 0xffff for the inline constant -1 of a v_fma_mix, which is that of 32 bits. */
+INLINE float f32_of(u32 u) { HIDE(u); return F32_OF(u); }
 INLINE s32 f2s(float f) { return f > -2e9f && f < 2e9f ? (s32)f : 7; }
 INLINE u32 f2u(float f) { return f > -1.0f && f < 4e9f ? (u32)f : 9; }
 INLINE s64 f2l(float f) { return f > -9e18f && f < 9e18f ? (s64)f : 11; }

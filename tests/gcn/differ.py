@@ -2,18 +2,20 @@
 # SPDX-License-Identifier: MIT
 """Random kernels, compiled by the same clang for gfx90a and for the host, must agree bit for bit.
 
-usage: differ.py CLANG RUNNER [--seed N] [--count N] [--batch N] [--keep DIR]
+usage: differ.py CLANG RUNNER [--seed N] [--count N] [--batch N] [--from N] [--keep DIR]
 
 The kernels have integers of all widths, f32, f64 and f16 arithmetic, branches,
 loops, switches, calls, LDS, private arrays and atomics; see differ.h for how the
 host runs them. A batch of kernels is one compilation on each side, its
 optimisation level drawn with the rest. Without --seed the clock gives one; it is
-printed either way, and --seed with it repeats the run. With --keep, or when
+printed either way, and --seed with it repeats the run. A kernel that the compiler
+works at without end is named, left out and made up for. With --keep, or when
 something differs, the sources stay in DIR (else in a directory that is named).
 """
 import argparse
 import os
 import random
+import resource
 import shutil
 import subprocess
 import sys
@@ -23,7 +25,9 @@ import time
 HERE = os.path.dirname(os.path.abspath(__file__))
 LEVELS = (['-O2'], ['-O0'], ['-O1'], ['-O3'])
 DEVICE = ['-x', 'cl', '-cl-std=CL2.0', '--target=amdgcn-amd-amdhsa', '-mcpu=gfx90a', '-nogpulib', '-ffp-contract=off',
-          '-cl-fp32-correctly-rounded-divide-sqrt', '-w']
+          '-cl-fp32-correctly-rounded-divide-sqrt', '-w',
+          # clang 15 moves selects out of loops that lanes leave at different times, away from the masks they go by
+          '-mllvm', '-disable-machine-sink']
 HOST = ['-x', 'c', '-std=gnu17', '-shared', '-fPIC', '-ffp-contract=off', '-w', '-lm']
 
 # Of each type: an expression of a sub-expression's types; %u a u32, %s s32, %l u64, %L s64, %f float, %d double, %h half
@@ -37,7 +41,7 @@ FORMS = {
     's': ['(s32)(%u)', '(s32)((u32)%s + (u32)%s)', '(s32)((u32)%s * (u32)%s)', 'divs(%s, %s)', 'rems(%s, %s)', 'mulhis(%s, %s)',
           '(%s >> (%u & 31))', 'f2s(%f)', 'd2s(%d)', '(%s < %s ? %s : %s)', '(%s > %s ? %s : %s)', '(s32)(s16)(%u)',
           '(s32)(s8)(%u)', '(s32)(%L)', 'h2s(%h)', '((%s << 9 & 0x7fffffff) >> 20)'],
-    'l': ['(%l + %l)', '(%l - %l)', '(%l * %l)', '(%l & %l)', '(%l | %l)', '(%l ^ %l)', '(%l << (%u & 63))', '(%l >> (%u & 63))',
+    'l': ['(%l + %l)', '(%l - %l)', 'mull(%l, %l)', '(%l & %l)', '(%l | %l)', '(%l ^ %l)', '(%l << (%u & 63))', '(%l >> (%u & 63))',
           'divl(%l, %l | 1)', 'reml(%l, %l)', '(u64)(%u)', '((u64)%u << 32 | %u)', 'mulw(%u, %u)', '(u64)(%L)', 'bits64(%d)',
           'd2ul(%d)', 'rotll(%l, %u)', '(%b ? %l : %l)', '(%l < %l ? %l : %l)', '(~%l)', '(mulw(%u, %u) + %l)'],
     'L': ['(s64)(%l)', '(s64)(%s)', '((s64)%s * %s)', '(%L >> (%u & 63))', 'divsl(%L, %L)', 'f2l(%f)', 'd2l(%d)',
@@ -45,7 +49,7 @@ FORMS = {
     'f': ['(%f + %f)', '(%f - %f)', '(%f * %f)', '(%f / %f)', '(-%f)', '__builtin_fabsf(%f)', '__builtin_fmaf(%f, %f, %f)',
           '__builtin_sqrtf(__builtin_fabsf(%f))', '__builtin_floorf(%f)', '__builtin_ceilf(%f)', '__builtin_truncf(%f)',
           '__builtin_rintf(%f)', '(float)(%s)', '(float)(%u)', '(float)(%l)', '(float)(%L)', '(float)(%d)', '(float)(%h)',
-          'minf(%f, %f)', 'maxf(%f, %f)', '(%b ? %f : %f)', 'F32_OF(%u)', '(float)(u8)(%u)', 'callf(%f, %f)', '(%f * %f + %f)',
+          'minf(%f, %f)', 'maxf(%f, %f)', '(%b ? %f : %f)', 'f32_of(%u)', '(float)(u8)(%u)', 'callf(%f, %f)', '(%f * %f + %f)',
           '(%f * -%f - %f)', '(1.0f / %f)'],
     'd': ['(%d + %d)', '(%d - %d)', '(%d * %d)', '(%d / %d)', '(-%d)', '__builtin_fabs(%d)', '__builtin_fma(%d, %d, %d)',
           '__builtin_sqrt(__builtin_fabs(%d))', '__builtin_floor(%d)', '__builtin_ceil(%d)', '__builtin_trunc(%d)',
@@ -303,22 +307,44 @@ __attribute__((visibility("default"))) void name(u64 *out, const u32 *in, u32 *t
 '''
 
 
-def batch(args, work, seed, number, count):
-    """One compilation. Returns the runner's exit status."""
-    rnd = random.Random('%d/%d' % (seed, number))
-    level = LEVELS[number % len(LEVELS)]
+def limit(kernels):
+    """The compiler has been seen not to end. Its own time counts, not that of a busy machine."""
+    seconds = 8 + len(kernels)  # it takes a few for 25
+    resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds))
+
+
+def compiled(args, work, number, level, kernels):
+    """Both objects of these kernels, or None when the compiler did not end; an error of it is one of ours."""
     source = os.path.join(work, 'batch%d.c' % number)
     with open(source, 'w') as f:
-        f.write(FRAME)
-        for k in range(count):
-            f.write('\n' + Kernel(rnd, 'k%d_%d' % (number, k)).text())
+        f.write('\n'.join([FRAME] + [text for _, text in kernels]))
     code, shared = source[:-2] + '.co', source[:-2] + '.so'
-    jobs = [subprocess.Popen([args.clang, *DEVICE, *level, '-I', HERE, source, '-o', code]),
-            subprocess.Popen([args.clang, *HOST, '-O1', '-I', HERE, source, '-o', shared])]
-    if any([j.wait() for j in jobs]):
-        return 2
-    names = ['k%d_%d' % (number, k) for k in range(count)]
-    return subprocess.run([args.runner, code, shared, *names]).returncode
+    # -cc1 in the same process, so that the limit's signal is seen as what it is
+    commands = ([*DEVICE, *level, '-o', code], [*HOST, '-O1', '-o', shared])
+    jobs = [subprocess.Popen([args.clang, '-fintegrated-cc1', *c, '-I', HERE, source], preexec_fn=lambda: limit(kernels),
+                             stderr=subprocess.PIPE, text=True) for c in commands]
+    outputs = [j.communicate()[1] for j in jobs]
+    if not any(j.returncode for j in jobs):
+        return code, shared
+    # killed, or it says of the process that it ran it in
+    slow = all(not j.returncode or j.returncode < 0 or 'due to signal' in o or 'CPU time limit' in o
+               for j, o in zip(jobs, outputs))
+    if not slow:
+        sys.exit('\n'.join(outputs))
+    return None
+
+
+def batch(args, work, number, level, kernels):
+    """How many of the kernels were run and how many runs were not good; what the compiler cannot do is left out."""
+    objects = compiled(args, work, number, level, kernels)
+    if objects:
+        return len(kernels), subprocess.run([args.runner, *objects, *[name for name, _ in kernels]]).returncode != 0
+    if len(kernels) == 1:
+        print('%s %s: left out, the compiler does not end' % (kernels[0][0], level[0]), flush=True)
+        return 0, 0
+    half = len(kernels) // 2
+    parts = [batch(args, work, number, level, part) for part in (kernels[:half], kernels[half:])]
+    return sum(p[0] for p in parts), sum(p[1] for p in parts)
 
 
 def main():
@@ -328,19 +354,27 @@ def main():
     p.add_argument('--seed', type=int)
     p.add_argument('--count', type=int, default=100)
     p.add_argument('--batch', type=int, default=25)
+    p.add_argument('--from', type=int, default=0, dest='first', help='the first batch')
     p.add_argument('--keep')
     args = p.parse_args()
     seed = args.seed if args.seed is not None else int(time.time())
     print('seed %d' % seed, flush=True)
     work = args.keep or tempfile.mkdtemp(prefix='differ-')
     os.makedirs(work, exist_ok=True)
-    bad = 0
-    for number, first in enumerate(range(0, args.count, args.batch)):
-        bad += batch(args, work, seed, number, min(args.batch, args.count - first)) != 0
+    bad = done = tried = 0
+    number = args.first
+    while done < args.count:
+        count = min(args.batch, args.count - done)
+        rnd = random.Random('%d/%d' % (seed, number))
+        names = ['k%d_%d' % (number, k) for k in range(count)]
+        ran, wrong = batch(args, work, number, LEVELS[number % len(LEVELS)], [(n, Kernel(rnd, n).text()) for n in names])
+        done, bad, tried, number = done + ran, bad + wrong, tried + count, number + 1
+        if tried - done > 5 + args.count // 50:
+            sys.exit('%d of %d kernels left out: too many' % (tried - done, tried))
         if not bad and not args.keep:
             for name in os.listdir(work):
                 os.remove(os.path.join(work, name))
-    print('%d kernels, seed %d: %s' % (args.count, seed, 'sources in ' + work if bad else 'all agree'))
+    print('%d kernels, seed %d, %d left out: %s' % (done, seed, tried - done, 'sources in ' + work if bad else 'all agree'))
     if not bad and not args.keep:
         shutil.rmtree(work)
     sys.exit(bad != 0)

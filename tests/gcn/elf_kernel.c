@@ -141,6 +141,7 @@ enum gcn_status code_run(const struct gcn_launch *l, struct gcn_fault *f)
 	enum gcn_status r = GCN_DONE;
 	uint32_t n[3];
 
+	gcn_catch_faults();
 	for (int k = 0; k < 3; k++)
 		n[k] = (l->grid_size[k] + l->workgroup_size[k] - 1u) / l->workgroup_size[k];
 	for (uint32_t z = 0; z < n[2]; z++)

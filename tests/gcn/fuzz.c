@@ -61,6 +61,7 @@ static void test_run(void **state)
 	struct gcn_fault f;
 
 	(void)state;
+	gcn_catch_faults();
 	for (int n = 0; n < 20000; n++) {
 		uint32_t w[4] = { rnd() & 0x7fffffff, rnd(), 0, 0 };
 		struct gcn_consts *consts = NULL;
@@ -98,6 +99,7 @@ static void test_faults(void **state)
 	struct gcn_fault f;
 
 	(void)state;
+	gcn_catch_faults(); /* cmocka's own came between */
 	munmap(code + 1024, 4096);
 	for (int k = 1020; k < 1024; k++)
 		code[k] = 0xbf800000;

@@ -42,6 +42,10 @@ def sweep():
             f += [(0xdc000000 | seg | o << 18, w1) for o in range(128)]
     f += [(0xe0000000 | o << 18 | 1 << 12, 2 | 4 << 8 | 2 << 16 | 0x80 << 24) for o in range(128)]
     f += [(0xe0000000 | o << 18, 0) for o in range(128)]
+    # all of MTBUF, with formats that the assembler has names for
+    for addr in (1 << 12, 1 << 13, 3 << 12, 0):
+        f += [(0xe8000000 | o << 15 | dfmt << 19 | nfmt << 23 | addr | 0x7ff, 2 | 4 << 8 | 2 << 16 | 0x80 << 24)
+              for o in range(16) for dfmt, nfmt in ((1, 0), (4, 7), (10, 4), (14, 5), (12, 7))]
     return f
 
 
@@ -52,7 +56,7 @@ def random_words(count):
         w0, w1 = rnd.getrandbits(32), rnd.getrandbits(32)
         if rnd.random() < 0.5:  # favour the vector formats
             w0 = rnd.choice((0xd0000000, 0xd1000000, 0xd2000000, 0xd3800000, 0xd8000000,
-                             0xdc000000, 0xe0000000, 0x7e000000, 0x7c000000)) | (w0 & 0xffffff)
+                             0xdc000000, 0xe0000000, 0xe8000000, 0x7e000000, 0x7c000000)) | (w0 & 0xffffff)
         if rnd.random() < 0.2:
             w0 = (w0 & 0x7ffffe00) | rnd.choice((0xf9, 0xfa))
         out.append((w0, w1))

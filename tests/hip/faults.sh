@@ -25,7 +25,7 @@ none|0|faults: hipSuccess, 0|
 store|134||^Memory access fault by GPU node-1 .* on address 0x1000\.
 load|134||^Memory access fault by GPU node-1 .* on address 0x123456789000\.
 atomic|134||^Memory access fault by GPU node-1 .* on address 0x2000\.
-noncanonical|134||^Memory access fault by GPU node-1 .*
+noncanonical|134||^Memory access fault by GPU node-1 .* on address 0x123456789000\.
 jump|134||^Memory access fault by GPU node-1 .* on address 0x3000\.
 unknown|134||HSA_STATUS_ERROR_ILLEGAL_INSTRUCTION
 unknown|134||^softgpu: .*kernel _Z7unknownPi .* words d4ffffff ffffffff

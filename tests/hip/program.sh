@@ -22,5 +22,12 @@ for door in $doors; do
 	# a kernel that spins until the program goes on cannot be replayed
 	[ "$name" = handshake ] || expect_json totals declined 0 "$name, $door"
 	! grep -q '"dropped": [1-9]' "$folder/r.json" || fail "$name, $door: records dropped"
+	if [ "$name" = print ]; then
+		once=$(LC_ALL=C grep -c '^lane 0 of even' "$folder/out")
+		hip_replay $door "$name" 3 --decline-visible
+		expect_said "$name" "$name, $door, --decline-visible"
+		[ $(($(LC_ALL=C grep -c '^lane 0 of even' "$folder/out") * 3)) -eq "$once" ] ||
+			fail "$name, $door: with --decline-visible still printed in every pass"
+	fi
 done
 finish

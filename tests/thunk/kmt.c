@@ -3,6 +3,7 @@
 
 #include <dirent.h>
 #include <dlfcn.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -55,6 +56,8 @@ static int count_mappings(void)
 	return count;
 }
 
+static HsaEvent *told; /* of signals without an event of their own; made when first wanted */
+
 int kmt_setup(void **state)
 {
 	const char *spec = *state ? *state : "gfx90a,vram=64M";
@@ -70,6 +73,9 @@ int kmt_setup(void **state)
 int kmt_teardown(void **state)
 {
 	(void)state;
+	if (told)
+		KMT(hsaKmtDestroyEvent)(told);
+	told = NULL;
 	assert_int_equal(KMT(hsaKmtCloseKFD)(), HSAKMT_STATUS_SUCCESS);
 	assert_int_equal(count_descriptors(), descriptors_before);
 	assert_int_equal(count_mappings(), mappings_before);
@@ -84,17 +90,31 @@ uint64_t kmt_now_ns(void)
 	return (uint64_t)t.tv_sec * 1000000000ull + (uint64_t)t.tv_nsec;
 }
 
-void kmt_expect(volatile int64_t *word, int64_t value)
+void kmt_expect_event(volatile int64_t *word, int64_t value, HsaEvent *event)
 {
-	uint64_t end = kmt_now_ns() + 5000000000ull;
-
 	while (__atomic_load_n(word, __ATOMIC_ACQUIRE) != value) {
-		if (kmt_now_ns() > end) {
+		/* The device sets the event after the word: a set of another word only ends the wait early. */
+		if (KMT(hsaKmtWaitOnEvent)(event, 20000) != HSAKMT_STATUS_SUCCESS &&
+		    __atomic_load_n(word, __ATOMIC_ACQUIRE) != value) {
 			print_error("still %lld, not %lld\n", (long long)*word, (long long)value);
 			fail();
 		}
-		usleep(10);
 	}
+}
+
+void kmt_expect_index(volatile uint64_t *index, uint64_t value)
+{
+	uint64_t end = kmt_now_ns() + 20000000000ull;
+
+	while (__atomic_load_n(index, __ATOMIC_ACQUIRE) != value) {
+		assert_true(kmt_now_ns() < end);
+		sched_yield(); /* nothing tells of a read index */
+	}
+}
+
+void kmt_expect(volatile int64_t *word, int64_t value)
+{
+	kmt_expect_event(word, value, told);
 }
 
 void *kmt_alloc(uint32_t node, uint64_t size)
@@ -175,7 +195,7 @@ uint64_t kmt_queue_put(struct kmt_queue *queue, const void *packet)
 
 	while (index - __atomic_load_n(&queue->amd->read_dispatch_id, __ATOMIC_ACQUIRE) >=
 	       queue->packets)
-		usleep(10);
+		sched_yield();
 	memcpy(slot + 2, (const uint8_t *)packet + 2, 62);
 	memcpy(&header, packet, 2);
 	__atomic_store_n((uint16_t *)slot, header, __ATOMIC_RELEASE);
@@ -188,8 +208,9 @@ void kmt_signal_init(amd_signal_t *signal, int64_t value, HsaEvent *event)
 	memset(signal, 0, sizeof(*signal));
 	signal->kind = AMD_SIGNAL_KIND_USER;
 	signal->value = value;
-	if (event) {
-		signal->event_mailbox_ptr = event->EventData.HWData2;
-		signal->event_id = event->EventId;
-	}
+	if (!event && !told)
+		told = kmt_event(HSA_EVENTTYPE_SIGNAL, false);
+	event = event ? event : told;
+	signal->event_mailbox_ptr = event->EventData.HWData2;
+	signal->event_id = event->EventId;
 }

@@ -28,8 +28,12 @@ int kmt_setup(void **state);
 int kmt_teardown(void **state);
 
 uint64_t kmt_now_ns(void);
-/* Waits up to 5 s for *word to become `value`. */
+/* Waits up to 20 s for *word to become `value`: a signal's that was made without an event, or one of which the event
+ * tells. */
 void kmt_expect(volatile int64_t *word, int64_t value);
+void kmt_expect_event(volatile int64_t *word, int64_t value, HsaEvent *event);
+/* The same of a read index, of which no event tells. */
+void kmt_expect_index(volatile uint64_t *index, uint64_t value);
 
 #define GPU_NODE 1
 
@@ -55,7 +59,7 @@ void kmt_queue_destroy(struct kmt_queue *queue);
 uint64_t kmt_queue_put(struct kmt_queue *queue, const void *packet);
 void kmt_queue_ring(struct kmt_queue *queue, uint64_t index);
 
-/* A signal the device can decrement. */
+/* A signal the device can decrement; event NULL: the one that kmt_expect waits for. */
 void kmt_signal_init(amd_signal_t *signal, int64_t value, HsaEvent *event);
 
 #define HEADER(type, barrier) \

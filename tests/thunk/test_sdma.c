@@ -14,6 +14,7 @@ struct sdma {
 	HsaQueueResource resource;
 	uint32_t *fence;
 	uint32_t fence_value;
+	HsaEvent *told; /* by a trap behind each fence */
 };
 
 static void sdma_create(struct sdma *s)
@@ -21,6 +22,7 @@ static void sdma_create(struct sdma *s)
 	memset(s, 0, sizeof(*s));
 	s->ring = kmt_alloc(0, RING);
 	s->fence = kmt_alloc(0, 4096);
+	s->told = kmt_event(HSA_EVENTTYPE_SIGNAL, false);
 	assert_int_equal(KMT(hsaKmtCreateQueue)(GPU_NODE, HSA_QUEUE_SDMA, 100,
 	                                        HSA_QUEUE_PRIORITY_MAXIMUM, s->ring, RING, NULL,
 	                                        &s->resource),
@@ -34,12 +36,12 @@ static void sdma_destroy(struct sdma *s)
 	assert_int_equal(KMT(hsaKmtDestroyQueue)(s->resource.QueueId), HSAKMT_STATUS_SUCCESS);
 	kmt_free(s->ring, RING);
 	kmt_free(s->fence, 4096);
+	KMT(hsaKmtDestroyEvent)(s->told);
 }
 
 static void put(struct sdma *s, const uint32_t *words, uint32_t count)
 {
-	while (s->write + count * 4 - *(volatile uint64_t *)s->resource.Queue_read_ptr_aql > RING)
-		usleep(10);
+	assert_true(s->write + count * 4 - *(volatile uint64_t *)s->resource.Queue_read_ptr_aql <= RING);
 	for (uint32_t i = 0; i < count; i++, s->write += 4)
 		memcpy(s->ring + s->write % RING, &words[i], 4);
 }
@@ -55,21 +57,17 @@ static void ring(struct sdma *s)
 
 static void put_fence(struct sdma *s)
 {
-	uint32_t words[] = {5, LO(s->fence), HI(s->fence), ++s->fence_value};
+	uint32_t words[] = {5, LO(s->fence), HI(s->fence), ++s->fence_value, 6, s->told->EventId};
 
-	put(s, words, 4);
+	put(s, words, 6);
 }
 
 static void finish(struct sdma *s)
 {
-	uint64_t end = kmt_now_ns() + 5000000000ull;
-
 	put_fence(s);
 	ring(s);
-	while (__atomic_load_n(s->fence, __ATOMIC_ACQUIRE) != s->fence_value) {
-		assert_true(kmt_now_ns() < end);
-		usleep(10);
-	}
+	while (__atomic_load_n(s->fence, __ATOMIC_ACQUIRE) != s->fence_value)
+		assert_int_equal(KMT(hsaKmtWaitOnEvent)(s->told, 20000), HSAKMT_STATUS_SUCCESS);
 }
 
 static void copy_sizes(void **state)
@@ -94,6 +92,35 @@ static void copy_sizes(void **state)
 		assert_memory_equal(to + 1, from + skew, sizes[i]);
 		assert_int_equal(to[0], 0xee);
 		assert_int_equal(to[sizes[i] + 1], 0xee);
+	}
+	sdma_destroy(&s);
+	kmt_free(from, room);
+	kmt_free(to, room);
+}
+
+/* Counts that do not fit the 22 bits of the first cards: there are 30. */
+static void long_counts(void **state)
+{
+	const uint64_t room = 40u << 20;
+	uint8_t *from = kmt_alloc(0, room), *to = kmt_alloc(GPU_NODE, room);
+	static const uint32_t sizes[] = {0x400000, 0x400001, 0x1234567, 40u << 20};
+	struct sdma s;
+
+	(void)state;
+	sdma_create(&s);
+	for (uint64_t i = 0; i < room; i += 4)
+		memcpy(from + i, &(uint32_t){(uint32_t)(i * 2654435761u)}, 4);
+	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+		uint32_t copy[] = {1, sizes[i] - 1, 0, LO(from), HI(from), LO(to), HI(to)};
+		uint32_t fill[] = {11 | 2u << 30, LO(to), HI(to), 0xeeeeeeee, (uint32_t)room - 4};
+
+		put(&s, fill, 5);
+		put(&s, copy, 7);
+		finish(&s);
+		assert_memory_equal(to, from, sizes[i]);
+		if (sizes[i] < room)
+			assert_int_equal(to[sizes[i]], 0xee);
+		assert_int_equal(to[room - 1], sizes[i] < room ? 0xee : from[room - 1]);
 	}
 	sdma_destroy(&s);
 	kmt_free(from, room);
@@ -198,7 +225,7 @@ static void ring_wraps(void **state)
 		ring(&s);
 	}
 	finish(&s);
-	assert_int_equal(*s.resource.Queue_read_ptr_aql, s.write);
+	kmt_expect_index(s.resource.Queue_read_ptr_aql, s.write);
 	sdma_destroy(&s);
 	kmt_free(data, 4096);
 }
@@ -238,6 +265,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(copy_sizes, NULL),
 		TEST(copy_sizes, "gfx906,threads=1"),
+		TEST(long_counts, NULL),
 		TEST(copy_rect, NULL),
 		TEST(small_packets, NULL),
 		TEST(ring_wraps, NULL),

@@ -56,9 +56,9 @@ struct sg_guard {
 #define SG_TRY(guard) (sg_guard_begin(guard), sigsetjmp((guard)->jump, 0) == 0)
 void sg_guard_begin(struct sg_guard *guard);
 void sg_guard_end(struct sg_guard *guard);
-/* After a handler that ours chained to has jumped away. */
-void sg_guard_settle(void);
-bool sg_guard_install(void); /* again and again: a client may install handlers over ours */
+/* An access to what is no address at all, of which a processor would not say where it was. */
+void *sg_guard_wild(uint64_t address);
+bool sg_guard_install(void); /* once; then gcn_catch_faults() keeps what a client may install over it below */
 
 /* ---- memory.c, vram.c ---- */
 
@@ -71,7 +71,9 @@ extern struct sg_window sg_window;
 
 static inline void *sg_ptr(uint64_t address)
 {
-	if (address >> 47 == 1)
+	if (address >> 48)
+		return sg_guard_wild(address);
+	if (address >> 47)
 		address -= GCN_HOST_BIT;
 	else if (address - sg_window.base < sg_window.size)
 		address += sg_window.delta;
@@ -86,11 +88,13 @@ static inline uint64_t sg_device_address(uint64_t address)
 	return address;
 }
 
+void sg_svm_reset(void); /* svm.c */
+
 enum sg_status sg_vram_open(void);
 void sg_vram_close(void);
 enum sg_status sg_vram_alloc(uint32_t gpu, uint64_t size, void *fixed, uint64_t *address);
-/* `keep`: another process may hold the contents, so only the mapping goes. */
-void sg_vram_free(uint32_t gpu, uint64_t address, uint64_t size, bool keep);
+/* `shared`: once others have had a handle. As long as one of them holds it, only the mapping goes. */
+void sg_vram_free(uint32_t gpu, uint64_t address, uint64_t size, bool shared);
 /* Another process's memory, seen as the GPU's own. */
 enum sg_status sg_vram_import(uint32_t gpu, int fd, uint64_t offset, uint64_t size,
                               uint64_t *address);
@@ -98,6 +102,17 @@ void sg_vram_drop(uint32_t gpu, uint64_t address, uint64_t size);
 uint64_t sg_vram_available(uint32_t gpu);
 /* The file behind an address, for sharing. */
 void sg_vram_backing(uint32_t gpu, uint64_t address, int *fd, uint64_t *offset);
+
+/* ---- share.c: pieces of those files that other processes hold ---- */
+
+/* The serial number of a new handle, valid until it ends; 0: there is none. */
+uint32_t sg_share_begin(int fd);
+void sg_share_end(int fd, uint32_t serial);
+/* Whether an importer holds it. Asked after sg_share_end, no new one comes. */
+bool sg_share_held(int fd, uint64_t offset, uint64_t size);
+/* The importer's side, on a descriptor that it opened. False: the handle is out of date; close the descriptor. */
+bool sg_share_hold(int fd, uint64_t offset, uint64_t size, uint32_t serial);
+void sg_share_release(int fd, uint64_t offset, uint64_t size); /* closes it */
 
 enum sg_status sg_memory_open(void);
 void sg_memory_close(void);

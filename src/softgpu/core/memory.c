@@ -18,8 +18,9 @@ struct record {
 	uint32_t node;
 	uint32_t flags;
 	bool executable;
-	bool exported;
+	uint32_t serial;       /* of the handle that others may have; 0: none */
 	bool shareable;        /* system memory in `system_file` */
+	int held_file;         /* imported: what is held, at file_offset */
 	uint64_t file_offset;
 	uint32_t references;   /* registered ranges */
 	void *user_data;
@@ -32,6 +33,13 @@ static void *owned;      /* tsearch tree of records that do not overlap */
 static void *registered; /* tree keyed by base and size; these may overlap */
 static int system_file = -1;
 static uint64_t system_file_end;
+
+/* Shareable system memory that was freed while another process held it. */
+static struct lingering {
+	struct lingering *next;
+	uint64_t offset, size;
+} *lingering;
+static pthread_mutex_t linger_lock = PTHREAD_MUTEX_INITIALIZER; /* taken last */
 
 #define SHARE_MAGIC 0x53474d31u /* "SGM1" */
 
@@ -118,6 +126,8 @@ static void drop_record(void *data)
 
 	/* VRAM goes with its window. System memory that the client never freed may
 	 * hold objects it still uses, so it stays mapped, as with the kernel driver. */
+	if (r->kind == SG_MEM_IMPORTED)
+		close(r->held_file); /* a forked child's copy: the lock is the parent's */
 	free(r);
 }
 
@@ -125,12 +135,41 @@ void sg_memory_close(void)
 {
 	/* Also runs in a forked child, where the lock may be anyone's. */
 	pthread_mutex_init(&lock, NULL);
+	pthread_mutex_init(&linger_lock, NULL);
 	tdestroy(owned, drop_record);
 	tdestroy(registered, free);
 	owned = registered = NULL;
+	while (lingering) {
+		struct lingering *next = lingering->next;
+
+		free(lingering);
+		lingering = next;
+	}
 	if (system_file >= 0)
 		close(system_file);
 	system_file = -1;
+}
+
+static void punch(uint64_t offset, uint64_t size)
+{
+	fallocate(system_file, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)offset, (off_t)size);
+}
+
+static void reap(void)
+{
+	pthread_mutex_lock(&linger_lock);
+	for (struct lingering **link = &lingering; *link;) {
+		struct lingering *l = *link;
+
+		if (sg_share_held(system_file, l->offset, l->size)) {
+			link = &l->next;
+			continue;
+		}
+		*link = l->next;
+		punch(l->offset, l->size);
+		free(l);
+	}
+	pthread_mutex_unlock(&linger_lock);
 }
 
 static enum sg_status alloc_system(const struct sg_alloc_request *request, struct record *r)
@@ -140,6 +179,7 @@ static enum sg_status alloc_system(const struct sg_alloc_request *request, struc
 	void *at;
 
 	if (request->shareable) {
+		reap();
 		if (ftruncate(system_file, (off_t)(system_file_end + request->size)))
 			return SG_NO_MEMORY;
 		flags = MAP_SHARED;
@@ -180,16 +220,39 @@ static enum sg_status alloc_scratch(const struct sg_alloc_request *request, stru
 	return SG_OK;
 }
 
+static void release_system(const struct record *r)
+{
+	struct lingering *l = NULL;
+
+	munmap((void *)(uintptr_t)r->base, r->size);
+	if (!r->shareable)
+		return;
+	if (r->serial)
+		sg_share_end(system_file, r->serial);
+	pthread_mutex_lock(&linger_lock);
+	if (!r->serial || !sg_share_held(system_file, r->file_offset, r->size)) {
+		punch(r->file_offset, r->size);
+	} else if ((l = malloc(sizeof(*l)))) {
+		*l = (struct lingering){lingering, r->file_offset, r->size};
+		lingering = l;
+	}
+	pthread_mutex_unlock(&linger_lock);
+	reap();
+}
+
 static void release_backing(const struct record *r)
 {
-	if (r->kind == SG_MEM_VRAM) {
-		sg_vram_free(r->node - 1, r->base, r->size, r->exported);
+	uint64_t offset;
+	int fd;
+
+	if (r->kind != SG_MEM_VRAM) {
+		release_system(r);
 		return;
 	}
-	munmap((void *)(uintptr_t)r->base, r->size);
-	if (r->shareable && !r->exported)
-		fallocate(system_file, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
-		          (off_t)r->file_offset, (off_t)r->size);
+	sg_vram_backing(r->node - 1, r->base, &fd, &offset);
+	if (r->serial)
+		sg_share_end(fd, r->serial);
+	sg_vram_free(r->node - 1, r->base, r->size, r->serial != 0);
 }
 
 /* The runtime tries an allocation that failed a second time, after it has emptied
@@ -326,6 +389,7 @@ static void drop_import(const struct record *r)
 		munmap((void *)(uintptr_t)r->base, r->size);
 	else
 		sg_vram_drop(r->node - 1, r->base, r->size);
+	sg_share_release(r->held_file, r->file_offset, r->size);
 }
 
 enum sg_status sg_memory_deregister(void *address)
@@ -436,7 +500,7 @@ enum sg_status sg_memory_available(uint32_t node, uint64_t *bytes)
 	return SG_OK;
 }
 
-/* Handle words: magic, pid, descriptor, node, offset low and high, pages, flags. */
+/* Handle words: magic, pid, descriptor, node, page in the file, serial number, pages, flags. */
 enum sg_status sg_memory_share(void *address, uint64_t size, uint32_t handle[SG_SHARE_WORDS])
 {
 	enum sg_status status = SG_NOT_FOUND;
@@ -452,16 +516,17 @@ enum sg_status sg_memory_share(void *address, uint64_t size, uint32_t handle[SG_
 
 		if (r->kind == SG_MEM_VRAM)
 			sg_vram_backing(r->node - 1, r->base, &fd, &offset);
-		r->exported = true;
+		if (!r->serial)
+			r->serial = sg_share_begin(fd);
 		handle[0] = SHARE_MAGIC;
 		handle[1] = (uint32_t)getpid();
 		handle[2] = (uint32_t)fd;
 		handle[3] = r->node;
-		handle[4] = (uint32_t)offset;
-		handle[5] = (uint32_t)(offset >> 32);
+		handle[4] = (uint32_t)(offset / SG_PAGE); /* a card's 16 TiB of addresses fit */
+		handle[5] = r->serial;
 		handle[6] = (uint32_t)(r->size / SG_PAGE);
 		handle[7] = r->flags;
-		status = SG_OK;
+		status = r->serial ? SG_OK : SG_RESOURCES;
 	} else if (r) {
 		status = SG_NOT_SUPPORTED; /* ordinary host memory has no handle */
 	}
@@ -469,8 +534,10 @@ enum sg_status sg_memory_share(void *address, uint64_t size, uint32_t handle[SG_
 	return status;
 }
 
-static enum sg_status map_import(struct record *r, int fd, uint64_t offset)
+static enum sg_status map_import(struct record *r)
 {
+	uint64_t offset = r->file_offset;
+	int fd = r->held_file;
 	void *at;
 
 	if (r->node != SG_CPU_NODE)
@@ -506,11 +573,16 @@ enum sg_status sg_memory_import(const uint32_t handle[SG_SHARE_WORDS], const uin
 	r->kind = SG_MEM_IMPORTED;
 	r->node = handle[3];
 	r->flags = handle[7];
+	r->held_file = fd;
+	r->file_offset = handle[4] * SG_PAGE;
 	status = set_nodes(r->registered_nodes, &r->registered_count, nodes, node_count);
+	if (status == SG_OK && !sg_share_hold(fd, r->file_offset, r->size, handle[5]))
+		status = SG_BAD_HANDLE;
 	if (status == SG_OK)
-		status = map_import(r, fd, handle[4] | (uint64_t)handle[5] << 32);
-	close(fd);
-	if (status == SG_OK) {
+		status = map_import(r);
+	if (status != SG_OK) {
+		close(fd);
+	} else {
 		pthread_mutex_lock(&lock);
 		if (!insert(r))
 			status = SG_NO_MEMORY;

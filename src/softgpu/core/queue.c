@@ -95,7 +95,7 @@ enum sg_status sg_queue_create(struct sg_queue_request *request)
 		return SG_RESOURCES;
 	}
 	/* The client may have set handlers of its own since the last time. */
-	if (!sg_guard_install())
+	if (!gcn_catch_faults())
 		return SG_RESOURCES;
 	status = sg_sched_start();
 	if (status != SG_OK)
@@ -385,6 +385,7 @@ static bool poll_slot(struct slot *slot, uint64_t rung)
 		atomic_store(&slot->poke, false);
 		/* Before the write pointer is read again, so that a ring after it is a change. */
 		if (slot->seen != rung) {
+			gcn_catch_faults();
 			__atomic_store_n(&slot->seen, rung, __ATOMIC_RELAXED);
 			atomic_thread_fence(memory_order_acquire);
 			uint64_t limit = atomic_load_explicit(queue->write_pointer,

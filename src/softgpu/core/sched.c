@@ -297,7 +297,6 @@ static bool run_slice(struct gcn_wg *wg, struct sg_dispatch *d)
 	case GCN_YIELD:
 		return false;
 	case GCN_FAULT:
-		sg_guard_settle();
 		sg_dispatch_fault(d, &fault);
 		return true;
 	}
@@ -473,7 +472,7 @@ static void idle_poller(struct worker *w)
 	atomic_store(&poller_asleep, true);
 	/* A kick or a ring before this line is seen here, one after it wakes us. */
 	if (!sg_queues_poll() && !atomic_load(&stopping)) {
-		sg_guard_install();
+		gcn_catch_faults();
 		due = atomic_load(&next_due);
 		bool watch = due != NEVER || sg_queues_stir();
 

@@ -117,6 +117,23 @@ enum sg_status sg_memory_share(void *address, uint64_t size, uint32_t handle[SG_
 enum sg_status sg_memory_import(const uint32_t handle[SG_SHARE_WORDS], const uint32_t *nodes,
                                 uint64_t node_count, void **address, uint64_t *size);
 
+/* ---- attributes of shared virtual memory ---- */
+
+#define SG_SVM_NOWHERE 0xffffffffu
+enum { SG_SVM_HOST_ACCESS = 1, SG_SVM_COHERENT = 2 }; /* of the flags, those that are set to begin with */
+
+struct sg_svm {
+	uint32_t preferred, prefetch;  /* nodes */
+	uint32_t flags_all, flags_any; /* the same but for a range of several parts */
+	uint32_t granularity;          /* log2 of pages */
+	uint32_t access, in_place;     /* a bit for each GPU, the first in bit 0 */
+};
+
+/* Both take whole pages that the process has mapped, else INVALID or ERROR. `change` is called for each part of the
+ * range, with the module's lock held. */
+enum sg_status sg_svm_set(uint64_t start, uint64_t size, void (*change)(struct sg_svm *what, void *data), void *data);
+enum sg_status sg_svm_get(uint64_t start, uint64_t size, struct sg_svm *what);
+
 /* ---- events ---- */
 
 struct sg_memory_fault {

@@ -161,6 +161,7 @@ static void after_fork_child(void)
 	sg_events_reset();
 	sg_memory_close();
 	sg_vram_close();
+	sg_svm_reset();
 }
 
 static enum sg_status open_locked(void)
@@ -223,6 +224,7 @@ enum sg_status sg_close(void)
 		sg_sched_stop();
 		sg_memory_close();
 		sg_vram_close();
+		sg_svm_reset();
 		sg_events_reset();
 	}
 	pthread_mutex_unlock(&open_lock);

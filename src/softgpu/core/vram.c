@@ -29,6 +29,13 @@ struct vram {
 	uint64_t used;
 	struct extent *free; /* sorted by start, never adjacent */
 	size_t count, capacity;
+	struct lingering *lingering;
+};
+
+/* Freed by its owner, and held by another process. */
+struct lingering {
+	struct lingering *next;
+	struct extent extent;
 };
 
 struct sg_window sg_window;
@@ -197,6 +204,10 @@ void sg_vram_close(void)
 				close(vrams[i].fd);
 			free(vrams[i].free);
 		}
+		for (struct lingering *l = vrams[i].lingering, *next; l; l = next) {
+			next = l->next;
+			free(l);
+		}
 		memset(&vrams[i], 0, sizeof(vrams[i]));
 		vrams[i].fd = -1;
 	}
@@ -244,6 +255,28 @@ static bool place(struct vram *vram, uint64_t size, const void *fixed, uint64_t 
 	return false;
 }
 
+static void release(struct vram *vram, uint64_t start, uint64_t size)
+{
+	fallocate(vram->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)start, (off_t)size);
+	give(vram, start, size);
+	vram->used -= size;
+}
+
+static void reap(struct vram *vram)
+{
+	for (struct lingering **link = &vram->lingering; *link;) {
+		struct lingering *l = *link;
+
+		if (sg_share_held(vram->fd, l->extent.start, l->extent.size)) {
+			link = &l->next;
+			continue;
+		}
+		*link = l->next;
+		release(vram, l->extent.start, l->extent.size);
+		free(l);
+	}
+}
+
 enum sg_status sg_vram_alloc(uint32_t gpu, uint64_t size, void *fixed, uint64_t *address)
 {
 	struct vram *vram = &vrams[gpu];
@@ -251,6 +284,7 @@ enum sg_status sg_vram_alloc(uint32_t gpu, uint64_t size, void *fixed, uint64_t 
 	uint64_t start;
 
 	pthread_mutex_lock(&lock);
+	reap(vram);
 	if (size <= sg_gpu_info(gpu + 1)->vram_bytes - vram->used &&
 	    place(vram, size, fixed, &start)) {
 		if (map(vram, start, size)) {
@@ -265,19 +299,24 @@ enum sg_status sg_vram_alloc(uint32_t gpu, uint64_t size, void *fixed, uint64_t 
 	return status;
 }
 
-void sg_vram_free(uint32_t gpu, uint64_t address, uint64_t size, bool keep)
+void sg_vram_free(uint32_t gpu, uint64_t address, uint64_t size, bool shared)
 {
 	struct vram *vram = &vrams[gpu];
 	uint64_t start = address - vram->base;
+	struct lingering *l = NULL;
 
 	pthread_mutex_lock(&lock);
 	unmap(vram, start, size);
-	vram->used -= size;
-	/* An importer may still hold shared contents: their place is not used again. */
-	if (!keep) {
-		fallocate(vram->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)start,
-		          (off_t)size);
-		give(vram, start, size);
+	if (shared && sg_share_held(vram->fd, start, size)) {
+		l = malloc(sizeof(*l));
+		if (l) {
+			*l = (struct lingering){vram->lingering, {start, size}};
+			vram->lingering = l;
+		} else {
+			sg_log("out of host memory: %llu bytes of device memory lost", (unsigned long long)size);
+		}
+	} else {
+		release(vram, start, size);
 	}
 	pthread_mutex_unlock(&lock);
 }
@@ -320,6 +359,7 @@ void sg_vram_drop(uint32_t gpu, uint64_t address, uint64_t size)
 uint64_t sg_vram_available(uint32_t gpu)
 {
 	pthread_mutex_lock(&lock);
+	reap(&vrams[gpu]);
 	uint64_t left = sg_gpu_info(gpu + 1)->vram_bytes - vrams[gpu].used;
 
 	pthread_mutex_unlock(&lock);

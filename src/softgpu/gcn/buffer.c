@@ -186,7 +186,7 @@ const struct gcn_inst *gcn_mubuf(const struct gcn_inst *i, struct gcn_wave *w)
 		}
 		x.p[l] = in ? (uint8_t *)(uintptr_t)at : NULL;
 	}
-	gcn_window_lanes(&x, left & ~x.swz, GCN_HOST_BIT);
+	gcn_window_lanes(&x, left & ~x.swz, ALL_LANES);
 	transfer(i, w, &x, &f, left);
 	if (i->tfe)
 		no_failure(i, w, ex);

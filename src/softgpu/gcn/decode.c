@@ -331,6 +331,8 @@ static uint8_t fp_class(const struct gcn_row *r)
 
 	if (r->flags & RF_NOFP)
 		return 0;
+	if (r->flags & RF_DOT)
+		return 4;
 	if (r->flags & RF_FTZ)
 		return 3;
 	if (!f32 && !f64) {

@@ -18,26 +18,26 @@ static unsigned int bytes_of(const struct gcn_inst *i)
 }
 
 /* Lane-private memory: dwords of the 64 lanes lie side by side. */
-static void scratch_lane(const struct gcn_inst *i, struct gcn_wave *w, struct access *x, int l, uint32_t off)
+static void scratch_lane(const struct gcn_inst *i, struct gcn_wave *w, struct access *x, int l, uint64_t off)
 {
-	if ((uint64_t)off + bytes_of(i) > w->wg->wave_scratch / LANES)
-		gcn_raise(w, GCN_FAULT_SCRATCH, off, "%s: scratch offset 0x%x of %zu bytes a lane",
-		          i->row->name, off, w->wg->wave_scratch / LANES);
+	if (off + bytes_of(i) > w->wg->wave_scratch / LANES)
+		gcn_raise(w, GCN_FAULT_SCRATCH, off, "%s: scratch offset 0x%llx of %zu bytes a lane",
+		          i->row->name, (unsigned long long)off, w->wg->wave_scratch / LANES);
 	x->p[l] = wave_scratch(w) + 4 * l;
-	x->off[l] = off;
+	x->off[l] = (uint32_t)off;
 	x->row = 4 * LANES;
 	x->swz |= (uint64_t)1 << l;
 }
 
-static void lds_lane(const struct gcn_inst *i, struct gcn_wave *w, struct access *x, int l, uint32_t off)
+static void lds_lane(const struct gcn_inst *i, struct gcn_wave *w, struct access *x, int l, uint64_t off)
 {
-	x->p[l] = (uint64_t)off + bytes_of(i) <= w->wg->lds_size ? w->wg->lds + off : NULL;
+	x->p[l] = off + bytes_of(i) <= w->wg->lds_size ? w->wg->lds + off : NULL;
 	x->lds |= (uint64_t)1 << l;
 }
 
 void gcn_window_lanes(struct access *x, uint64_t lanes, uint64_t any)
 {
-	if (gcn_window.size || (any & GCN_HOST_BIT))
+	if (gcn_window.size || any >> 47)
 		for (int l = 0; l < LANES; l++)
 			if ((lanes >> l & 1) && x->p[l])
 				x->p[l] = (uint8_t *)(uintptr_t)gcn_host((uint64_t)(uintptr_t)x->p[l]);
@@ -94,9 +94,9 @@ static const struct gcn_inst *flat(const struct gcn_inst *i, struct gcn_wave *w)
 				continue;
 			/* Special lanes hold host addresses afterwards; no window applies. */
 			if (hi[l] == shared)
-				lds_lane(i, w, &x, l, lo[l] + (uint32_t)i->imm);
+				lds_lane(i, w, &x, l, (uint64_t)lo[l] + (uint32_t)i->imm);
 			else if (hi[l] == priv)
-				scratch_lane(i, w, &x, l, lo[l] + (uint32_t)i->imm);
+				scratch_lane(i, w, &x, l, (uint64_t)lo[l] + (uint32_t)i->imm);
 		}
 	gcn_window_lanes(&x, ex & ~(x.swz | x.lds), any);
 	finish(i, w, &x, ex);
@@ -139,8 +139,8 @@ static const struct gcn_inst *scratch(const struct gcn_inst *i, struct gcn_wave 
 	x.dense = false;
 	for (int l = 0; l < LANES; l++)
 		if (ex >> l & 1)
-			scratch_lane(i, w, &x, l, (i->s[2].kind == OP_SGPR ? w->s[i->s[2].idx] :
-			             w->v[i->s[0].idx][l]) + (uint32_t)i->imm);
+			scratch_lane(i, w, &x, l, (uint32_t)((i->s[2].kind == OP_SGPR ? w->s[i->s[2].idx] :
+			             w->v[i->s[0].idx][l]) + (uint32_t)i->imm));
 	finish(i, w, &x, ex);
 	return i + 1;
 }

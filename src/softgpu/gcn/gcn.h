@@ -13,6 +13,7 @@
 #ifndef SOFTGPU_GCN_H
 #define SOFTGPU_GCN_H
 
+#include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -103,7 +104,7 @@ enum gcn_fault_kind {
 struct gcn_fault {
 	enum gcn_fault_kind kind;
 	uint64_t pc;         /* host address of the instruction */
-	uint64_t address;    /* GCN_FAULT_MEMORY, _LDS, _SCRATCH: what was accessed */
+	uint64_t address;    /* GCN_FAULT_MEMORY, _LDS, _SCRATCH: what was accessed, 48 bits */
 	uint8_t trap_id;     /* GCN_FAULT_TRAP */
 	char text[200];      /* one line: encoding name, opcode, words, kernel */
 };
@@ -127,13 +128,22 @@ enum gcn_status gcn_wg_run(struct gcn_wg *wg, uint64_t budget, struct gcn_fault 
 /* Wave-instructions executed by this object since it was created. */
 uint64_t gcn_wg_instructions(const struct gcn_wg *wg);
 
+/* Call before a dispatch runs: its faults are ours even when the process has put
+ * signal handlers of its own over ours since the last one. (gcn_wg_run looks only
+ * now and then.) Any thread. False when the handlers cannot be had. */
+bool gcn_catch_faults(void);
+
+/* Called for each SIGSEGV and SIGBUS that an access of another thread than a
+ * wave's caused. It jumps away, or comes back: then it is the process's own. */
+void gcn_set_fault_hook(void (*function)(const siginfo_t *info));
+
+/* Device addresses with this bit name the host's memory at the address without it. */
+#define GCN_HOST_BIT ((uint64_t)1 << 47)
+
 /* Device memory that the host may not touch at the address the GPU uses: every
  * access of a wave (loads, stores, atomics, code) to [base, base + size) goes to
  * the address + delta instead. Size 0: none. Call while nothing runs. Fault
  * addresses are given as the GPU used them. */
-/* Device addresses with this bit name the host's memory at the address without it. */
-#define GCN_HOST_BIT ((uint64_t)1 << 47)
-
 void gcn_set_window(uint64_t base, uint64_t size, uint64_t delta);
 
 /* Code at [start, start + size) was written or freed: drop predecoded copies.

@@ -56,6 +56,7 @@ enum {
 	RF_MIX = 2048,    /* v_mad_mix: op_sel_hi picks f16 or f32 */
 	RF_INTPK = 4096,  /* packed integers: no neg */
 	RF_SGPRD = 8192,  /* reads lanes regardless of EXEC */
+	RF_DOT = 16384,   /* floats without denormals, rounded to nearest: MODE means nothing */
 };
 
 struct gcn_inst;
@@ -137,7 +138,7 @@ struct gcn_wave {
 	uint32_t s[160];     /* by operand number, 0..127; the rest is slack */
 	uint32_t scc;
 	uint32_t mode;
-	uint32_t mxcsr[5];   /* [1] f32, [2] f64 and f16, [3] f32 flushed, [4] no flush at all */
+	uint32_t mxcsr[5];   /* [1] f32, [2] f64 and f16, [3] f32 flushed, [4] f32 flushed, to nearest */
 	uint32_t mxcsr_now;
 	const struct gcn_inst *cur;
 	uint64_t pc;         /* where to go on, when cur is not current */
@@ -192,10 +193,12 @@ struct gcn_window {
 };
 extern struct gcn_window gcn_window;
 
+uint64_t gcn_host_high(uint64_t a); /* wg.c */
+
 static inline uint64_t gcn_host(uint64_t a)
 {
-	if (a >> 47 == 1)
-		return a - GCN_HOST_BIT;
+	if (a >> 47)
+		return gcn_host_high(a);
 	return a - gcn_window.base < gcn_window.size ? a + gcn_window.delta : a;
 }
 
@@ -221,6 +224,7 @@ const struct gcn_row *gcn_rows(unsigned int family, size_t *count);
 _Noreturn void gcn_raise(struct gcn_wave *w, enum gcn_fault_kind kind, uint64_t address,
                          const char *fmt, ...) __attribute__((format(printf, 4, 5)));
 void gcn_mode_changed(struct gcn_wave *w);
+void gcn_wave_fault(const siginfo_t *info); /* comes back when no wave runs on this thread */
 
 /* Handlers the decoder needs by name. */
 const struct gcn_inst *gcn_illegal(const struct gcn_inst *i, struct gcn_wave *w);

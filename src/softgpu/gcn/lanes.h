@@ -57,13 +57,10 @@ static inline float h2f(uint32_t h)
 #endif
 }
 
-/* Single to half under the current rounding mode. */
-static inline uint32_t f2h(float f)
+/* Single to half, rounded as x86 numbers the directions: nearest even, down, up, toward zero. */
+static inline uint32_t f2h_by(float f, uint32_t rc)
 {
-#ifdef __F16C__
-	return _cvtss_sh(f, _MM_FROUND_CUR_DIRECTION);
-#else
-	uint32_t u = fbits(f), sign = u >> 16 & 0x8000, a = u & 0x7fffffff, rc = _mm_getcsr() >> 13 & 3;
+	uint32_t u = fbits(f), sign = u >> 16 & 0x8000, a = u & 0x7fffffff;
 	uint32_t m, shift, half, rest, up;
 
 	if (a > 0x7f800000)
@@ -91,6 +88,15 @@ static inline uint32_t f2h(float f)
 	if (half >= 0x7c00) /* overflow: to infinity unless rounded towards zero */
 		half = rc == 0 || rc == (sign ? 1 : 2) ? 0x7c00 : 0x7bff;
 	return sign | half;
+}
+
+/* Under the current rounding mode. */
+static inline uint32_t f2h(float f)
+{
+#ifdef __F16C__
+	return _cvtss_sh(f, _MM_FROUND_CUR_DIRECTION);
+#else
+	return f2h_by(f, _mm_getcsr() >> 13 & 3);
 #endif
 }
 
@@ -359,8 +365,9 @@ struct quad {
 #define H_OUT(h) (flush_out && !((h) & 0x7c00) ? (h) & 0x8000 : (h))
 /* Where the host does not flush by itself. A denormal that may not come in or go out is 0. */
 #define FLUSH16(h) ((flush_in || flush_out) && !((h) & 0x7c00) ? (h) & 0x8000 : (h))
-#define H2_IN(x) (H_IN((x) & 0xffff) | H_IN((x) >> 16) << 16)
 #define ROUND16(f) ({ uint32_t h_ = f2h(f); H_OUT(h_); })
+/* A single that becomes a half, in an instruction that runs under the rounding of singles. */
+#define MIX16(f) ({ float f_ = (f); uint32_t h_ = one_rounding ? f2h(f_) : f2h_by(f_, rc16); H_OUT(h_); })
 #define FLUSH32(f) bitsf(flush32 && !(fbits(f) & 0x7f800000) ? fbits(f) & 0x80000000 : fbits(f))
 #define FLUSH64(f) bitsd(flush64 && !(dbits(f) & 0x7ff0000000000000) ? dbits(f) & 0x8000000000000000 : dbits(f))
 #define LD_M(p) (p)[i]

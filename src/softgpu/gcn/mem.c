@@ -202,6 +202,10 @@ void gcn_access(const struct gcn_inst *i, struct gcn_wave *w, const struct acces
 
 /* Atomics. */
 
+/* MXCSR: denormals are 0, coming in and going out. */
+#define FLUSH_IN 0x40u
+#define FLUSH_OUT 0x8000u
+
 static uint32_t fbits(float f)
 {
 	uint32_t u;
@@ -286,12 +290,45 @@ static uint32_t pk_add(uint32_t a, uint32_t b)
 	return add16(a & 0xffff, b & 0xffff) | add16(a >> 16, b >> 16) << 16;
 }
 
+/* Without the mantissa that the mode does not let in. */
+static uint32_t let_in32(uint32_t u)
+{
+	return !(u & 0x7f800000) && _mm_getcsr() & FLUSH_IN ? u & 0x80000000 : u;
+}
+
+static uint64_t let_in64(uint64_t u)
+{
+	return !(u & 0x7ff0000000000000) && _mm_getcsr() & FLUSH_IN ? u & 0x8000000000000000 : u;
+}
+
+/* ISA "Float Memory Atomics": signalling NaNs come out quiet, quiet ones lose, -0 is less than +0, and what is
+ * chosen goes through as it was. */
+#define EXTREME(name, T, let_in, inf, quiet_bit, sign) \
+static T name(T o, T d, bool largest) \
+{ \
+	bool nan_o = (o & ~(sign)) > (inf), nan_d = (d & ~(sign)) > (inf); \
+	T x = let_in(o), y = let_in(d); \
+	\
+	if (nan_o && !(o & (quiet_bit))) \
+		return o | (quiet_bit); \
+	if (nan_d && !(d & (quiet_bit))) \
+		return d | (quiet_bit); \
+	if (nan_o || nan_d) \
+		return nan_d ? o : d; \
+	/* As integers in the same order. */ \
+	x = x & (sign) ? ~x : x | (sign); \
+	y = y & (sign) ? ~y : y | (sign); \
+	return (largest ? y > x : y < x) ? d : o; \
+}
+EXTREME(extreme32, uint32_t, let_in32, 0x7f800000u, 0x400000u, 0x80000000u)
+EXTREME(extreme64, uint64_t, let_in64, (uint64_t)0x7ff0000000000000, (uint64_t)0x8000000000000, (uint64_t)1 << 63)
+
 static uint32_t op32(unsigned int op, uint32_t o, uint32_t d, uint32_t c)
 {
 	switch (op) {
 	case A_SWAP: return d;
 	case A_CMPSWAP: return o == c ? d : o;
-	case A_FCMPSWAP: return tof(o) == tof(c) ? d : o;
+	case A_FCMPSWAP: return tof(o) == tof(c) ? let_in32(d) : o;
 	case A_ADD: return o + d;
 	case A_SUB: return o - d;
 	case A_RSUB: return d - o;
@@ -305,8 +342,8 @@ static uint32_t op32(unsigned int op, uint32_t o, uint32_t d, uint32_t c)
 	case A_INC: return o >= d ? 0 : o + 1;
 	case A_DEC: return o == 0 || o > d ? d : o - 1;
 	case A_FADD: return add32(o, d);
-	case A_FMIN: return tof(d) < tof(o) || tof(o) != tof(o) ? d : o;
-	case A_FMAX: return tof(d) > tof(o) || tof(o) != tof(o) ? d : o;
+	case A_FMIN: return extreme32(o, d, false);
+	case A_FMAX: return extreme32(o, d, true);
 	case A_PKADD: return pk_add(o, d);
 	case A_MSKOR: return (o & ~c) | d;
 	default: return o >= c ? o - c : o + d; /* A_WRAP */
@@ -318,7 +355,7 @@ static uint64_t op64(unsigned int op, uint64_t o, uint64_t d, uint64_t c)
 	switch (op) {
 	case A_SWAP: return d;
 	case A_CMPSWAP: return o == c ? d : o;
-	case A_FCMPSWAP: return tod(o) == tod(c) ? d : o;
+	case A_FCMPSWAP: return tod(o) == tod(c) ? let_in64(d) : o;
 	case A_ADD: return o + d;
 	case A_SUB: return o - d;
 	case A_RSUB: return d - o;
@@ -332,8 +369,8 @@ static uint64_t op64(unsigned int op, uint64_t o, uint64_t d, uint64_t c)
 	case A_INC: return o >= d ? 0 : o + 1;
 	case A_DEC: return o == 0 || o > d ? d : o - 1;
 	case A_FADD: return add64(o, d);
-	case A_FMIN: return tod(d) < tod(o) || tod(o) != tod(o) ? d : o;
-	case A_FMAX: return tod(d) > tod(o) || tod(o) != tod(o) ? d : o;
+	case A_FMIN: return extreme64(o, d, false);
+	case A_FMAX: return extreme64(o, d, true);
 	default: return (o & ~c) | d; /* A_MSKOR */
 	}
 }
@@ -363,22 +400,30 @@ uint64_t gcn_atomic_word(unsigned int op, void *p, uint64_t d, uint64_t c, bool 
 	return two ? on64(op, p, d, c, false) : on32(op, p, (uint32_t)d, (uint32_t)c, false);
 }
 
+/* Floats round to nearest whatever MODE says. Memory drops the denormals of a single-precision sum and keeps all
+ * others; LDS follows MODE, but for a sum of doubles, which keeps them. */
+static uint32_t float_mode(const struct gcn_wave *w, unsigned int op, bool two, bool lds)
+{
+	const uint32_t near = 0x1f80, flush = FLUSH_IN | FLUSH_OUT;
+
+	if (op == A_FADD && (two || !lds))
+		return two ? near : near | flush;
+	return lds ? near | (w->mxcsr[two ? 2 : 1] & flush) : near;
+}
+
 void gcn_atomic(const struct gcn_inst *i, struct gcn_wave *w, const struct access *x,
                 uint64_t lanes, unsigned int cmp_row, unsigned int data_row, bool ret)
 {
 	unsigned int op = i->row->b;
-	bool two = i->row->d == 2;
+	bool two = i->row->d == 2, floats = (op >= A_FADD && op <= A_FMAX) || op == A_FCMPSWAP;
 
-	/* Memory atomics round to nearest; single precision flushes denormals. */
-	if (op >= A_FADD && op <= A_FMAX) {
-		w->mxcsr_now = 0x1f80 | (!two && op == A_FADD ? 0x8040 : 0);
-		_mm_setcsr(w->mxcsr_now);
-	}
 	EACH(l, lanes) {
 		uint64_t d = w->v[data_row][l], c = w->v[cmp_row][l], o = 0;
 		uint8_t *p = x->p[l];
 		bool local = x->lds >> l & 1;
 
+		if (floats && w->mxcsr_now != float_mode(w, op, two, local))
+			_mm_setcsr(w->mxcsr_now = float_mode(w, op, two, local));
 		if (two) {
 			d |= (uint64_t)w->v[data_row + 1][l] << 32;
 			c |= (uint64_t)w->v[cmp_row + 1][l] << 32;

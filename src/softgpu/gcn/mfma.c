@@ -2,6 +2,8 @@
 /*
  * Matrix instructions of gfx90a (VOP3P-MAI). EXEC is ignored, rounding is to
  * nearest even, products are accumulated one after the other in K order.
+ * Denormals: f64 has them, f32 as MODE says, the 16-bit formats neither in
+ * sources nor in the single-precision result.
  *
  * Layouts: of A, lane = i + M * (block + blocks * k / per_lane), and B alike
  * with j. Of C and D, see place().
@@ -17,8 +19,7 @@ enum kind { K_F32, K_F16, K_BF16, K_BF16_1K, K_I8, K_F64 };
 static float half_to_float(uint32_t h)
 {
 	uint32_t e = h >> 10 & 31, m = h & 0x3ff;
-	float f = e == 31 ? (m ? NAN : INFINITY) : e ? ldexpf((float)(m | 0x400), (int)e - 25) :
-	          ldexpf((float)m, -24);
+	float f = e == 31 ? (m ? NAN : INFINITY) : e ? ldexpf((float)(m | 0x400), (int)e - 25) : 0;
 
 	return h & 0x8000 ? -f : f;
 }
@@ -31,23 +32,30 @@ static float word_to_float(uint32_t u)
 	return f;
 }
 
-/* Element n of the K values one lane holds of A or B. */
-static double element(uint32_t (*v)[LANES], enum kind kind, unsigned int lane, unsigned int n)
-{
-	uint64_t u;
+/* Never converted from one to another: the mode of the instruction would flush denormals on the way. */
+union element {
+	float f;
 	double d;
+	int32_t i;
+};
+
+/* Element n of the K values one lane holds of A or B. */
+static union element element(uint32_t (*v)[LANES], enum kind kind, unsigned int lane, unsigned int n)
+{
+	union element x = { .d = 0 };
+	uint64_t u;
 
 	switch (kind) {
-	case K_F32: return word_to_float(v[0][lane]);
-	case K_F16: return half_to_float(v[n / 2][lane] >> 16 * (n & 1) & 0xffff);
-	case K_BF16: return word_to_float(v[0][lane] >> 16 * n << 16);
-	case K_BF16_1K: return word_to_float(v[n / 2][lane] >> 16 * (n & 1) << 16);
-	case K_I8: return (int8_t)(v[0][lane] >> 8 * n);
+	case K_F32: x.f = word_to_float(v[0][lane]); break;
+	case K_F16: x.f = half_to_float(v[n / 2][lane] >> 16 * (n & 1) & 0xffff); break;
+	case K_BF16: x.f = word_to_float(v[0][lane] >> 16 * n << 16); break;
+	case K_BF16_1K: x.f = word_to_float(v[n / 2][lane] >> 16 * (n & 1) << 16); break;
+	case K_I8: x.i = (int8_t)(v[0][lane] >> 8 * n); break;
 	default:
 		u = v[0][lane] | (uint64_t)v[1][lane] << 32;
-		memcpy(&d, &u, 8);
-		return d;
+		memcpy(&x.d, &u, 8);
 	}
+	return x;
 }
 
 static unsigned int per_lane(enum kind kind)
@@ -94,18 +102,18 @@ struct shape {
 	enum kind kind;
 };
 
-static uint32_t accumulate(const struct shape *s, uint32_t c, const double *a, const double *b)
+static uint32_t accumulate(const struct shape *s, uint32_t c, const union element *a, const union element *b)
 {
 	float f = word_to_float(c);
 	uint32_t u = c;
 
 	if (s->kind == K_I8) {
 		for (unsigned int k = 0; k < s->k; k++)
-			u += (uint32_t)((int32_t)a[k] * (int32_t)b[k]);
+			u += (uint32_t)(a[k].i * b[k].i);
 		return u;
 	}
 	for (unsigned int k = 0; k < s->k; k++)
-		f = fmaf((float)a[k], (float)b[k], f);
+		f = fmaf(a[k].f, b[k].f, f);
 	if (f != f)
 		return 0x7fc00000;
 	memcpy(&u, &f, 4);
@@ -123,7 +131,7 @@ static const struct gcn_inst *mfma(const struct gcn_inst *i, struct gcn_wave *w)
 	uint32_t out[32][LANES], c[32][LANES];
 	bool f64 = s.kind == K_F64;
 
-	w->mxcsr_now = 0x1f80;
+	w->mxcsr_now = f64 || s.kind == K_I8 ? 0x1f80 : s.kind == K_F32 ? 0x1f80 | (w->mxcsr[1] & 0x8040) : w->mxcsr[4];
 	_mm_setcsr(w->mxcsr_now);
 	for (unsigned int r = 0; r < regs; r++)
 		for (int l = 0; l < LANES; l++)
@@ -135,7 +143,8 @@ static const struct gcn_inst *mfma(const struct gcn_inst *i, struct gcn_wave *w)
 
 		for (unsigned int row = 0; row < s.m; row++)
 			for (unsigned int col = 0; col < s.m; col++) {
-				double a[16], bb[16], acc;
+				union element a[16], bb[16];
+				double acc;
 				unsigned int r, l;
 				uint64_t u;
 
@@ -156,7 +165,7 @@ static const struct gcn_inst *mfma(const struct gcn_inst *i, struct gcn_wave *w)
 				/* For f64 BLGP negates A, B, C. */
 				acc = blgp & 4 ? -acc : acc;
 				for (unsigned int k = 0; k < s.k; k++)
-					acc = fma(blgp & 1 ? -a[k] : a[k], blgp & 2 ? -bb[k] : bb[k], acc);
+					acc = fma(blgp & 1 ? -a[k].d : a[k].d, blgp & 2 ? -bb[k].d : bb[k].d, acc);
 				memcpy(&u, &acc, 8);
 				if (acc != acc)
 					u = 0x7ff8000000000000;

@@ -150,9 +150,15 @@ static inline int cube_face(float x, float y, float z)
 	return x < 0 ? 1 : 0;
 }
 
+/* Half denormals are 0 here whatever MODE says. */
+static inline float dot2_half(uint32_t h)
+{
+	return h2f(h & 0x7c00 ? h & 0xffff : h & 0x8000);
+}
+
 static inline float dot2_f32(uint32_t a, uint32_t b, float c)
 {
-	float al = h2f(a), ah = h2f(a >> 16), bl = h2f(b), bh = h2f(b >> 16);
+	float al = dot2_half(a), ah = dot2_half(a >> 16), bl = dot2_half(b), bh = dot2_half(b >> 16);
 	float r = __builtin_fmaf(ah, bh, __builtin_fmaf(al, bl, c));
 
 	return nf3(r, al != al ? al : bl, ah != ah ? ah : bh, c);
@@ -458,7 +464,9 @@ static void core_##name(uint32_t *pd, uint32_t *pk, const uint32_t *pa, const ui
 	const bool ieee = w->mode >> 9 & 1; \
 	const bool flush_in = !(w->mode >> 6 & 1), flush_out = !(w->mode >> 7 & 1); \
 	const bool flush32 = (w->mode >> 4 & 3) != 3, flush64 = flush_in || flush_out; \
-	const bool near32 = !(w->mode & 3); \
+	const bool near32 = !(w->mode & 3), one_rounding = (w->mode & 3) == (w->mode >> 2 & 3); \
+	const uint32_t rc16 = w->mxcsr[2] >> 13 & 3; \
+	(void)one_rounding; (void)rc16; \
 	(void)flush_in; (void)flush_out; (void)flush32; (void)flush64; (void)near32; \
 	(void)pd; (void)pk; (void)pa; (void)pb; (void)pc; (void)in; (void)ieee; \
 	LOOP_##TD(TD, TA, TB, TC, KLOAD, KSTORE, __VA_ARGS__) \

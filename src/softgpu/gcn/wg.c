@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* Work-groups: initial state, the run loop, barriers, faults. */
-#include <pthread.h>
-#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,44 +20,12 @@ void gcn_set_window(uint64_t base, uint64_t size, uint64_t delta)
 static _Thread_local struct gcn_wave *running;
 static _Thread_local uint32_t host_mxcsr;
 
-/* Faults. A SIGSEGV of a thread inside gcn_wg_run is a GPU memory fault; any
- * other goes to whoever handled it before. */
-
-static pthread_mutex_t handler_lock = PTHREAD_MUTEX_INITIALIZER;
-static const int fault_signal[2] = { SIGSEGV, SIGBUS };
-static struct sigaction first[2], last[2];
-static bool installed[2];
-static _Thread_local int chaining;
-
-static void chain(int sig, siginfo_t *info, void *context)
-{
-	int k = sig == SIGBUS;
-	/* The last handler may itself chain to us; then the first one is next. */
-	const struct sigaction *prev = chaining ? &first[k] : &last[k];
-
-	if (prev->sa_flags & SA_SIGINFO) {
-		chaining++;
-		prev->sa_sigaction(sig, info, context);
-		chaining--;
-	} else if (prev->sa_handler != SIG_DFL && prev->sa_handler != SIG_IGN) {
-		chaining++;
-		prev->sa_handler(sig);
-		chaining--;
-	} else {
-		struct sigaction dfl = { .sa_handler = SIG_DFL };
-
-		sigaction(sig, &dfl, NULL); /* the access is repeated and ends the process */
-	}
-}
-
-static void on_fault(int sig, siginfo_t *info, void *context)
+void gcn_wave_fault(const siginfo_t *info)
 {
 	struct gcn_wave *w = running;
 
-	if (!w || info->si_code <= 0) {
-		chain(sig, info, context);
+	if (!w)
 		return;
-	}
 	running = NULL;
 	w->wg->fault.kind = GCN_FAULT_MEMORY;
 	w->wg->faulted = w;
@@ -69,8 +35,8 @@ static void on_fault(int sig, siginfo_t *info, void *context)
 	siglongjmp(w->wg->jmp, 1);
 }
 
-/* An application may have put its own handler over ours since the last call. */
-static void ensure_handlers(void)
+/* A kernel that runs for long meets handlers that came after its start. */
+static void look_at_handlers(void)
 {
 	static _Thread_local uint64_t checked; /* asking costs as much as a small kernel */
 	uint64_t now = __builtin_ia32_rdtsc();
@@ -78,25 +44,7 @@ static void ensure_handlers(void)
 	if (checked && now - checked < 1 << 20)
 		return;
 	checked = now;
-	for (int k = 0; k < 2; k++) {
-		struct sigaction now, ours = { .sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER };
-
-		if (!sigaction(fault_signal[k], NULL, &now) && (now.sa_flags & SA_SIGINFO) &&
-		    now.sa_sigaction == on_fault)
-			continue;
-		pthread_mutex_lock(&handler_lock);
-		sigaction(fault_signal[k], NULL, &now);
-		if (!(now.sa_flags & SA_SIGINFO) || now.sa_sigaction != on_fault) {
-			last[k] = now;
-			if (!installed[k])
-				first[k] = now;
-			installed[k] = true;
-			ours.sa_sigaction = on_fault;
-			sigemptyset(&ours.sa_mask);
-			sigaction(fault_signal[k], &ours, NULL);
-		}
-		pthread_mutex_unlock(&handler_lock);
-	}
+	gcn_catch_faults();
 }
 
 /* Appends where the wave stands to what the fault already says. */
@@ -127,6 +75,19 @@ void gcn_raise(struct gcn_wave *w, enum gcn_fault_kind kind, uint64_t address, c
 	siglongjmp(wg->jmp, 1);
 }
 
+/* Bits 63:47 are not all 0: the host's memory, else nothing at all. A processor would not even say which address it
+ * was. The card does, in a field of 36 bits for the page. */
+uint64_t gcn_host_high(uint64_t a)
+{
+	uint64_t seen = a & (((uint64_t)1 << 48) - 1);
+
+	if (a >> 47 == 1)
+		return a - GCN_HOST_BIT;
+	if (running)
+		gcn_raise(running, GCN_FAULT_MEMORY, seen, "memory access fault at 0x%llx", (unsigned long long)seen);
+	return a;
+}
+
 /* MODE to MXCSR, for each class of instruction (ISA "Floating-Point Rounding
  * and Denormal Modes"; x86 codes the two directed roundings the other way). */
 void gcn_mode_changed(struct gcn_wave *w)
@@ -139,7 +100,7 @@ void gcn_mode_changed(struct gcn_wave *w)
 	w->mxcsr[1] = 0x1f80 | rc[m & 3] | flush[m >> 4 & 3];
 	w->mxcsr[2] = 0x1f80 | rc[m >> 2 & 3] | flush[m >> 6 & 3];
 	w->mxcsr[3] = 0x1f80 | rc[m & 3] | flush[0];
-	w->mxcsr[4] = 0x1f80 | rc[m & 3];
+	w->mxcsr[4] = 0x1f80 | flush[0];
 }
 
 struct gcn_wg *gcn_wg_create(void)
@@ -402,7 +363,7 @@ enum gcn_status gcn_wg_run(struct gcn_wg *wg, uint64_t budget, struct gcn_fault 
 		*fault = wg->fault;
 		return GCN_FAULT;
 	}
-	ensure_handlers();
+	look_at_handlers();
 	host_mxcsr = _mm_getcsr();
 	if (sigsetjmp(wg->jmp, 0)) { /* SA_NODEFER: the mask never changes */
 		_mm_setcsr(host_mxcsr);

@@ -106,6 +106,7 @@ static void gpu_capability(HSA_CAPABILITY *c, const struct sg_gpu_info *gpu)
 	c->ui32.QueueSizePowerOfTwo = 1;
 	c->ui32.DoorbellType = gpu->doorbell_type & 3;
 	c->ui32.SRAM_EDCSupport = gpu->data->sramecc;
+	c->ui32.SVMAPISupported = 1;
 }
 
 static void gpu_properties(HsaNodeProperties *p, const struct sg_gpu_info *gpu)

@@ -280,6 +280,50 @@ static void measure_gather()
 	expect_right("scatter", memory);
 }
 
+/* Which bytes of the dirty chunks differ: a bit each, of which every one is looked at. */
+static void measure_diff()
+{
+	std::vector<kr_chunk> list;
+	std::vector<kr_u32> first; /* page of each chunk */
+	const kr_u32 words = CHUNK / 16;
+	kr_u64 mask;
+
+	CHECK(cudaMemcpy(copy, memory, bytes, cudaMemcpyDeviceToDevice));
+	for (kr_u64 page = 0; page < bytes / PAGE; page++) {
+		kr_u32 chunk = (kr_u32)(page / (CHUNK / PAGE));
+		kr_chunk c = {};
+
+		if (!is_dirty_page(page, 10) || (!first.empty() && first.back() == chunk * (CHUNK / PAGE)))
+			continue;
+		c.memory = (kr_u64)memory + (kr_u64)chunk * CHUNK;
+		c.copy = (kr_u64)copy + (kr_u64)chunk * CHUNK;
+		c.bytes = CHUNK;
+		c.slot = (kr_u32)list.size() * words;
+		list.push_back(c);
+		first.push_back(chunk * (CHUNK / PAGE));
+	}
+	CHECK(cudaMalloc((void **)&mask, list.size() * words * 2));
+
+	kr_job job = job_of(list, 0);
+	std::vector<unsigned char> got(list.size() * words * 2);
+
+	job.marks = mask;
+	spoil<<<4096, 256>>>(memory, bytes / 8, 10);
+	say("diff, chunks of the 1%", median_ms([] {}, [&] { kreplay_diff<<<job.groups, KR_GROUP_LANES>>>(job); }),
+	    list.size() * (2.0 * CHUNK + 2.0 * words));
+	CHECK(cudaMemcpy(got.data(), (void *)mask, got.size(), cudaMemcpyDeviceToHost));
+	for (size_t i = 0; i < got.size() && !failed; i++) {
+		kr_u64 page = first[i / (2 * words)] + i % (2 * words) * 8 / PAGE;
+
+		if (got[i] != (is_dirty_page(page, 10) ? 0xff : 0)) {
+			fprintf(stderr, "diff: byte %zu of the mask is %u\n", i, got[i]);
+			failed = true;
+		}
+	}
+	spoil<<<4096, 256>>>(memory, bytes / 8, 10);
+	CHECK(cudaFree((void *)mask));
+}
+
 /* Whole restores of the footprint at 1% dirty: in the device tier, and from pinned host memory by hashes, against
  * copying all of it back. */
 static void measure_restore(kr_u64 hashes)
@@ -355,6 +399,7 @@ int main(int argc, char **argv)
 	measure_sync();
 	measure_hash(hashes);
 	measure_gather();
+	measure_diff();
 	expect_right("in the end", memory);
 	measure_restore(hashes);
 	printf("%s\n", failed ? "WRONG" : "every byte right");

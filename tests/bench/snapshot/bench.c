@@ -2,11 +2,12 @@
 /*
  * snapshot_bench [sweep|kernels] [LARGEST_MIB]: what snapshots cost, on the engine and the runtime that there are.
  *
- * sweep: footprints of 16 MiB to LARGEST_MIB, 1 to 10,000 regions, 0.1% to 100% written, 2 to 20 passes. A window is
- * taken and restored PASSES - 1 times with writes in between, that are not timed; the second window is the one that
- * counts. Next to it, in turns: one memcpy of the footprint each way, and upstream's way: a fresh pageable buffer for
- * each region and window, all copied out once and back after every pass but the last, by the runtime's hsa_memory_copy,
- * which is what it takes to copy between a device and pageable memory.
+ * sweep: footprints of 16 MiB to LARGEST_MIB by 1 to 10,000 regions, and 0.1% to 100% written by 2 to 20 passes. A window is
+ * taken and restored PASSES - 1 times with writes in between, that are not timed; the second window and those after it are
+ * what counts. Next to it, in turns: a memcpy of the footprint for each pass, and upstream's way: a fresh pageable buffer
+ * for each region and window, all copied out once and back after every pass but the last. That is done by the host's memcpy
+ * where the host sees the device's memory, and by the runtime's hsa_memory_copy, which is what it takes elsewhere. Every
+ * row has a process of its own, so that peaks are its own.
  *
  * kernels: what each kernel moves a second, next to the copy engine.
  *
@@ -16,6 +17,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "core/snapshot/internal.h"
 #include "runtime.h"
@@ -28,7 +31,7 @@ static unsigned turns = 3;
 static char **region;
 static unsigned regions;
 static size_t each;
-static char *pinned; /* as large as the footprint */
+static char *pinned; /* as large as the footprint, for `kernels` */
 
 static int
 by_value(const void *a, const void *b)
@@ -46,13 +49,16 @@ median_ms(uint64_t *ns, unsigned n)
 }
 
 static void
-make_regions(unsigned count, size_t bytes)
+make_regions(unsigned count, size_t bytes, bool with_pinned)
 {
 	regions = count;
 	each = bytes / count / 64 * 64;
 	region = calloc(count, sizeof(*region));
-	CHECK(region != NULL && kr_pinned_alloc(agent, each * count, (void **)&pinned));
-	memset(pinned, 1, each * count);
+	CHECK(region != NULL);
+	if (with_pinned) {
+		CHECK(kr_pinned_alloc(agent, each * count, (void **)&pinned));
+		memset(pinned, 1, each * count);
+	}
 	for (unsigned i = 0; i < count; i++) {
 		region[i] = runtime_alloc(agent, each);
 		CHECK(hsa_amd_memory_fill(region[i], i, each / 4) == HSA_STATUS_SUCCESS);
@@ -64,7 +70,8 @@ drop_regions(void)
 {
 	for (unsigned i = 0; i < regions; i++)
 		runtime_free(region[i]);
-	hsa_amd_memory_pool_free(pinned);
+	if (pinned != NULL)
+		hsa_amd_memory_pool_free(pinned);
 	free(region);
 }
 
@@ -104,29 +111,49 @@ window(unsigned permille, unsigned passes)
 	return cost;
 }
 
+/* Of as much as the caches do not hold, and scaled: a footprint of gigabytes needs its memory for other things. */
 static uint64_t
-memcpy_both_ways(void)
+memcpy_time(void)
 {
-	uint64_t began = kr_now_ns();
-	static char *other;
-	static size_t room;
+	static char *from, *to;
+	size_t all = each * regions, part = all < (64u << 20) ? all : 64u << 20;
+	uint64_t began;
 
-	if (room < each * regions) {
-		free(other);
-		room = each * regions;
-		other = malloc(room);
-		CHECK(other != NULL);
-		memset(other, 2, room);
-		began = kr_now_ns();
+	if (from == NULL) {
+		from = malloc(part);
+		to = malloc(part);
+		CHECK(from != NULL && to != NULL);
+		memset(from, 1, part);
+		memset(to, 2, part);
 	}
-	memcpy(other, pinned, each * regions);
+	began = kr_now_ns();
+	memcpy(to, from, part);
 	__asm__ volatile("" ::: "memory");
-	memcpy(pinned, other, each * regions);
-	return kr_now_ns() - began;
+	memcpy(from, to, part);
+	return (uint64_t)((double)(kr_now_ns() - began) / 2 * ((double)all / (double)part));
+}
+
+static bool
+host_sees_device(void)
+{
+	hsa_amd_memory_pool_access_t access = HSA_AMD_MEMORY_POOL_ACCESS_NEVER_ALLOWED;
+
+	return hsa_amd_agent_memory_pool_get_info(kr_host_agent(), agent->device_pool, HSA_AMD_AGENT_MEMORY_POOL_INFO_ACCESS,
+						  &access) == HSA_STATUS_SUCCESS &&
+	       access != HSA_AMD_MEMORY_POOL_ACCESS_NEVER_ALLOWED;
+}
+
+static void
+copy_plainly(void *to, const void *from, bool by_runtime)
+{
+	if (by_runtime)
+		CHECK(hsa_memory_copy(to, from, each) == HSA_STATUS_SUCCESS);
+	else
+		memcpy(to, from, each);
 }
 
 static uint64_t
-upstreams_way(unsigned passes)
+upstreams_way(unsigned passes, bool by_runtime)
 {
 	uint64_t began = kr_now_ns();
 	char **copy = calloc(regions, sizeof(*copy));
@@ -134,45 +161,82 @@ upstreams_way(unsigned passes)
 	CHECK(copy != NULL);
 	for (unsigned i = 0; i < regions; i++) {
 		copy[i] = malloc(each);
-		CHECK(copy[i] != NULL && hsa_memory_copy(copy[i], region[i], each) == HSA_STATUS_SUCCESS);
+		CHECK(copy[i] != NULL);
+		copy_plainly(copy[i], region[i], by_runtime);
 	}
 	for (unsigned pass = 1; pass < passes; pass++)
 		for (unsigned i = 0; i < regions; i++)
-			CHECK(hsa_memory_copy(region[i], copy[i], each) == HSA_STATUS_SUCCESS);
+			copy_plainly(region[i], copy[i], by_runtime);
 	for (unsigned i = 0; i < regions; i++)
 		free(copy[i]);
 	free(copy);
 	return kr_now_ns() - began;
 }
 
+/* Upstream's time over ours; nothing where it was not measured. */
 static void
-row(size_t mib, unsigned count, unsigned permille, unsigned passes)
+print_ratio(uint64_t *theirs, unsigned n, double ms)
 {
-	uint64_t ours[MOST_TURNS], memcpys[MOST_TURNS], theirs[MOST_TURNS], host, device;
-	struct cost cost = {0};
-	double ms, each_way, upstream;
+	if (n == 0)
+		printf(" %10s", "-");
+	else
+		printf(" %10.2f", median_ms(theirs, n) / ms);
+}
 
-	make_regions(count, mib << 20);
+static void
+measure(size_t mib, unsigned count, unsigned permille, unsigned passes)
+{
+	uint64_t ours[MOST_TURNS], memcpys[MOST_TURNS], theirs[MOST_TURNS], slow[MOST_TURNS], host, device;
+	unsigned by_memcpy = 0, by_runtime = 0;
+	bool visible = host_sees_device();
+	struct cost cost = {0};
+	double ms;
+
+	make_regions(count, mib << 20, false);
 	window(permille, 2);
 	for (unsigned i = 0; i < turns; i++) {
 		cost = window(permille, passes);
 		ours[i] = cost.ns;
-		memcpys[i] = memcpy_both_ways();
-		/* Minutes with thousands of regions: once is enough to see that. */
-		theirs[i] = i == 0 || count < 1000 ? upstreams_way(passes) : theirs[0];
+		memcpys[i] = memcpy_time();
+		if (visible)
+			theirs[by_memcpy++] = upstreams_way(passes, false);
+		/* It takes minutes with thousands of regions, or gigabytes. */
+		if (mib <= 256 && count < 1000)
+			slow[by_runtime++] = upstreams_way(passes, true);
 	}
 	ms = median_ms(ours, turns);
-	each_way = median_ms(memcpys, turns);
-	upstream = median_ms(theirs, turns);
 	kr_snapshot_peaks(&host, &device);
-	printf("%6zu %7u %6.1f%% %6u %10.4f %14" PRIu64 " %9.4f %10.1f %10.2f %10.2f\n", mib, count, permille / 10.0, passes,
+	printf("%6zu %7u %6.1f%% %6u %10.4f %14" PRIu64 " %9.5f %9.1f %9.1f %9.2f", mib, count, permille / 10.0, passes,
 	       ms * 1e-3, cost.link, (double)cost.link / ((double)each * count * passes), (double)host / (1 << 20),
-	       ms / (each_way * passes / 2), upstream / ms);
+	       (double)device / (1 << 20), ms / (median_ms(memcpys, turns) * passes));
+	print_ratio(theirs, by_memcpy, ms);
+	print_ratio(slow, by_runtime, ms);
+	printf("\n");
 	fflush(stdout);
 	drop_regions();
-	kr_snapshot_destroy(agent);
+}
+
+static void
+start(void)
+{
+	agent = runtime_start();
 	s = kr_snapshot_of(agent);
 	CHECK(s != NULL);
+}
+
+static void
+row(size_t mib, unsigned count, unsigned permille, unsigned passes)
+{
+	int status = 1;
+	pid_t child = fork();
+
+	if (child == 0) {
+		start();
+		measure(mib, count, permille, passes);
+		runtime_stop();
+		exit(0);
+	}
+	CHECK(child > 0 && waitpid(child, &status, 0) == child && status == 0);
 }
 
 static void
@@ -180,15 +244,17 @@ sweep(size_t largest)
 {
 	static const unsigned counts[] = {1, 256, 10000}, written[] = {1, 10, 100, 1000}, passes[] = {2, 5, 20};
 
-	printf("%6s %7s %7s %6s %10s %14s %9s %10s %10s %10s\n", "MiB", "regions", "written", "passes", "seconds",
-	       "link bytes", "share", "peak MiB", "/ memcpy", "upstream /");
+	printf("%6s %7s %7s %6s %10s %14s %9s %9s %9s %9s %10s %10s\n", "", "", "", "", "", "", "", "peak host",
+	       "device", "over", "upstream", "by the");
+	printf("%6s %7s %7s %6s %10s %14s %9s %9s %9s %9s %10s %10s\n", "MiB", "regions", "written", "passes", "seconds",
+	       "link bytes", "share", "MiB", "MiB", "memcpy", "/ ours", "runtime");
+	fflush(stdout);
 	for (size_t mib = 16; mib <= largest; mib *= 4)
 		for (unsigned i = 0; i < 3; i++)
 			row(mib, counts[i], 10, 5);
 	for (unsigned i = 0; i < 4; i++)
-		row(64, 64, written[i], 5);
-	for (unsigned i = 0; i < 3; i++)
-		row(64, 64, 10, passes[i]);
+		for (unsigned k = 0; k < 3; k++)
+			row(64, 256, written[i], passes[k]);
 }
 
 /* ---- the kernels alone ---- */
@@ -236,7 +302,7 @@ kernels(size_t mib)
 	void *pageable = malloc(bytes);
 
 	CHECK(pageable != NULL);
-	make_regions(64, bytes);
+	make_regions(64, bytes, true);
 	bytes = each * regions;
 	memset(pageable, 3, bytes);
 	CHECK(kr_snapshot_take(s, &stats) == KREPLAY_DECLINE_NONE && s->device != NULL && s->chunk_count != 0);
@@ -272,13 +338,12 @@ main(int argc, char **argv)
 		fprintf(stderr, "usage: snapshot_bench [sweep|kernels] [LARGEST_MIB]\n");
 		return 2;
 	}
-	agent = runtime_start();
-	s = kr_snapshot_of(agent);
-	CHECK(s != NULL);
-	if (what[0] == 's')
+	if (what[0] == 's') {
 		sweep(largest);
-	else
-		kernels(largest);
+		return 0;
+	}
+	start();
+	kernels(largest);
 	runtime_stop();
 	return 0;
 }

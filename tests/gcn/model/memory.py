@@ -187,11 +187,11 @@ def buffers():
 
 # --- atomics
 
-def floats(f, fn):
+def floats(f, fn, word=sf.DEFAULT):
     """Memory operations round to nearest; single precision has no denormals when it adds."""
     def run(o, d, c=0):
-        sf.set_mode(0x3f0)
-        r = fn(f, o, d)
+        sf.set_mode(word & ~15)
+        r = fn(f, o, d, *([c] if fn.__code__.co_argcount == 4 else []))
         sf.set_mode(sf.DEFAULT)
         return r
     return run
@@ -203,14 +203,25 @@ def fadd(f, o, d):
     return sf.add(f, o, d)
 
 
+def local_fadd(f, o, d):
+    """In LDS, where MODE says what becomes of denormals, except that doubles keep theirs."""
+    if f is F64:
+        sf.set_mode(sf.DEFAULT)
+    return sf.add(f, o, d)
+
+
 def fextreme(largest):
     def run(f, o, d):
-        """A number wins over a NaN; equal values leave memory as it was."""
-        if sf.is_nan(f, o):
-            return d
+        """A number wins over a quiet NaN, a signalling one over all; -0 is below +0; what is not more leaves memory as it was."""
+        for x in (o, d):
+            if sf.is_snan(f, x):
+                return x | f.quiet
         if sf.is_nan(f, d):
             return o
-        return d if (sf.value(f, d) > sf.value(f, o) if largest else sf.value(f, d) < sf.value(f, o)) else o
+        if sf.is_nan(f, o):
+            return d
+        x, y = ((sf.value(f, sf.source(f, v)), not v & f.sign) for v in (d, o))
+        return d if (x > y if largest else x < y) else o
     return run
 
 
@@ -234,7 +245,7 @@ def f16_pair(o, d, c=0):
     return sum(sf.add(F16, o >> s & 0xffff, d >> s & 0xffff) << s for s in (0, 16))
 
 
-def atomic_case(name, bits, fn, kind, build, mem, cmp_first=False):
+def atomic_case(name, bits, fn, kind, build, mem, cmp_first=False, word=None):
     """One vector: lanes meet at few places, in lane order where the result depends on it."""
     for ret in (False, True):
         for collide in (False, True):
@@ -262,6 +273,8 @@ def atomic_case(name, bits, fn, kind, build, mem, cmp_first=False):
                 continue
             sets += [row(2, [32 + n * s - 16 for s in slots]), exec_mask(m)] + rows(8, old, bits // 32)
             w = bits // 32
+            if word is not None:
+                sets.append(('mode', 0, -1, word))
             first, second = (cmp, data) if cmp_first else (data, cmp)
             sets += rows(12, first, w) + rows(12 + w if not cmp_first else 16, second, w)
             hn.add(code, sets, memory.wants() + rows(8, got if ret else old, w))
@@ -294,11 +307,12 @@ def vector_atomics():
             table = ints(bits)
             for n in names:
                 atomic_case('atomic_%s%s' % (n, sfx), bits, table[n], 'u' if bits == 32 else 'U', build(segment), mem)
-        for n, fn in (('add', fadd), ('min', fextreme(False)), ('max', fextreme(True))):
-            atomic_case('atomic_%s_f64' % n, 64, floats(F64, fn), 'd', build(segment), mem)
-        if segment != 'flat':
-            atomic_case('atomic_add_f32', 32, floats(F32, fadd), 'f', build(segment), mem)
-            atomic_case('atomic_pk_add_f16', 32, f16_pair, 'q', build(segment), mem)
+        for word in (None, 0x30f):  # which is nothing to memory
+            for n, fn in (('add', fadd), ('min', fextreme(False)), ('max', fextreme(True))):
+                atomic_case('atomic_%s_f64' % n, 64, floats(F64, fn), 'd', build(segment), mem, word=word)
+            if segment != 'flat':
+                atomic_case('atomic_add_f32', 32, floats(F32, fadd), 'f', build(segment), mem, word=word)
+                atomic_case('atomic_pk_add_f16', 32, f16_pair, 'q', build(segment), mem, word=word)
 
 
 # --- LDS
@@ -329,10 +343,16 @@ def ds_atomics():
             if fn != 'wrap' or bits == 32:  # these always return the old value
                 atomic_case(name, bits, t[fn], kind, lambda n, r, w: build(n, r, w) if r else None, lds, two_data(name))
         f, k, n = (F32, 'f', 'f32') if bits == 32 else (F64, 'd', 'f64')
-        atomic_case('add_' + n, bits, floats(f, fadd), k, build, lds)
-        atomic_case('min_' + n, bits, floats(f, fextreme(False)), k, build, lds)
-        atomic_case('max_' + n, bits, floats(f, fextreme(True)), k, build, lds)
-        atomic_case('cmpst_' + n, bits, lambda o, d, c, f=f: d if sf.equal(f, o, c) else o, k, build, lds, True)
+        # denormals: as they are, none, of the other width only, none in sources, none in results; rounding is never MODE's
+        for word in (None, 0x30f, 0x3c5 if bits == 32 else 0x33a, 0x33a if bits == 32 else 0x3c5, 0x3a3, 0x35c):
+            mode = sf.DEFAULT if word is None else word
+
+            def equal(f, o, d, c):
+                return sf.source(f, d) if sf.equal(f, o, c) else o
+            atomic_case('add_' + n, bits, floats(f, local_fadd, mode), k, build, lds, word=word)
+            atomic_case('min_' + n, bits, floats(f, fextreme(False), mode), k, build, lds, word=word)
+            atomic_case('max_' + n, bits, floats(f, fextreme(True), mode), k, build, lds, word=word)
+            atomic_case('cmpst_' + n, bits, floats(f, equal, mode), k, build, lds, True, word)
 
 
 DS_LOADS = {'read_b32': (4, 'w'), 'read_b64': (8, 'w'), 'read_b96': (12, 'w'), 'read_b128': (16, 'w'), 'read_i8': (1, 's'),

@@ -134,8 +134,42 @@ def one(name, m, k, blocks, kind, files, cbsz=0, abid=0, blgp=0):
     hn.add(code, sets + [hn.exec_mask(rnd.getrandbits(64))], [row(first_d + r, v, file_cd) for r, v in enumerate(want)])
 
 
+def denormals():
+    """f32 keeps what MODE keeps, the 16-bit formats keep none, f64 all; rounding is to nearest whatever MODE says."""
+    one32, half32, h_one, h_den, b_one, b_den = 0x3f800000, 0x3f000000, 0x3c00, 0x0001, 0x3f80, 0x0001
+
+    def fill(reg, x, words=1):
+        return [row(reg + n, [x >> 32 * n & 0xffffffff] * LANES) for n in range(words)]
+    #       MODE   name, registers of A and B, A, B, C, D
+    cases = [
+        (0x3f0, '4x4x1f32', 1, 3, one32, 4, 7),
+        (0x3ff, '4x4x1f32', 1, 3, half32, 4, 6),              # 1.5 to even, not down
+        (0x3c0, '4x4x1f32', 1, 3, one32, 4, 0),
+        (0x3d0, '4x4x1f32', 1, 3, one32, 4, 0),               # in, but not out
+        (0x3d0, '4x4x1f32', 1, 0x00400000, 0x40000000, 0, 0x00800000),
+        (0x3e0, '4x4x1f32', 1, 0x00400000, 0x40000000, 0, 0), # out, but not in
+        (0x3e0, '4x4x1f32', 1, 0x00800000, half32, 0, 0x00400000),
+        (0x3e0, '4x4x1f32', 1, 0x80000001, one32, 0x80000000, 0x80000000),
+    ]
+    for word in (0x3f0, 0x300, 0x3ff):
+        cases += [
+            (word, '4x4x4f16', 2, h_den, h_one, 0, 0), (word, '4x4x4f16', 2, h_one, h_den, one32, one32),
+            (word, '4x4x4f16', 2, h_one, h_one, 5, one32), (word, '4x4x4f16', 2, 0, h_one, 5, 0),
+            (word, '4x4x4bf16_1k', 2, b_den, b_one, 0, 0), (word, '4x4x4bf16_1k', 2, 0x0080, 0x3f00, 0, 0),
+            (word, '4x4x4bf16_1k', 2, 0x0080, b_one, 0, 0x00800000),
+            (word, '4x4x2bf16', 1, b_den, b_one, 0, 0), (word, '4x4x2bf16', 1, 0x0080, b_one, 3, 0x00800000),
+        ]
+    for word, name, words, a, b, c, d in cases:
+        hn.add('v_mfma_f32_%s v[8:11], %s, %s, v[12:15]' % (name, names('v', 2, words), names('v', 4, words)),
+               fill(2, a, words) + fill(4, b, words) + [r for k in range(4) for r in fill(12 + k, c)] + [('mode', 0, -1, word)],
+               [r for k in range(4) for r in fill(8 + k, d)])
+    for word in (0x3f0, 0x30f):
+        hn.add('v_mfma_f64_4x4x4f64 v[8:9], v[2:3], v[4:5], v[12:13]',
+               fill(2, 3, 2) + fill(4, 0x3ff0 << 48, 2) + fill(12, 1, 2) + [('mode', 0, -1, word)], fill(8, 13, 2))
+
+
 def special_values():
-    """Infinities, NaNs and denormals, which are kept."""
+    """Infinities, NaNs and denormals."""
     def fill(reg, x):
         return row(reg, [x] * LANES)
     for a, b, c, d in ((0x7f800000, 0x3f800000, 0, 0x7f800000), (0x7f800000, 0, 0, 0x7fc00000),
@@ -165,3 +199,4 @@ def make():
             cbsz = rnd.randrange(1, blocks.bit_length())
             one(name, m, k, blocks, kind, ('v', 'v'), cbsz=cbsz, abid=rnd.randrange(1 << cbsz))
     special_values()
+    denormals()

@@ -184,7 +184,7 @@ def trig_preop():
 def mix():
     for isa, names, fn in (('gfx90a', 'fma', lambda a, b, c: sf.fma(F32, a, b, c)), ('gfx900', 'mad', lambda a, b, c: sf.mad(F32, a, b, c))):
         for name in ('mix_f32', 'mixlo_f16', 'mixhi_f16'):
-            for word in (0x3f0, 0x3ff, 0x330):
+            for word in (0x3f0, 0x3ff, 0x330, 0x3f3, 0x3fc, 0x3f6, 0x339):
                 for _ in range(3):
                     hi, sel = rnd.randrange(8), rnd.randrange(8)
                     neg, absolute = rnd.randrange(8), rnd.randrange(8)

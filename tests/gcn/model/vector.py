@@ -476,9 +476,9 @@ op('v_pk_add_f32', 'P:PP', lambda *x: pair(lambda a, b: sf.add(F32, a, b), *x), 
 
 
 def dot2(a, b, c):
-    """Single-precision denormals are flushed whatever MODE says; each product goes into the sum with one rounding."""
+    """MODE means nothing: no denormals, to nearest; each product goes into the sum with one rounding."""
     saved = mode.word
-    mode.word &= ~0x30
+    mode.word &= ~0xff
     half = [[sf.convert(F32, F16, sf.source(F16, h)) for h in halves(x)] for x in (a, b)]
     nans = [x for x in (half[0][0], half[1][0], half[0][1], half[1][1], c) if sf.is_nan(F32, x)]
     r = sf.fma(F32, half[0][1], half[1][1], sf.fma(F32, half[0][0], half[1][0], c))

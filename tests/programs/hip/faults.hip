@@ -73,7 +73,7 @@ int main(int argc, char **argv)
 	else if (!strcmp(what, "atomic"))
 		add<<<1, 64>>>((int *)0x2000);
 	else if (!strcmp(what, "noncanonical"))
-		store<<<1, 1>>>((int *)0xdead000000000000);
+		store<<<1, 1>>>((int *)0xdead123456789000);
 	else if (!strcmp(what, "jump"))
 		jump<<<1, 1>>>(out.data, (void (*)())0x3000);
 	else if (!strcmp(what, "unknown"))
