@@ -150,7 +150,7 @@ static bool read_execution(struct reading *r, const json_t *row)
 		.dispatch_id = values[2],
 		.pass = values[3],
 		.is_pass = values[4] != 0,
-		.no_length = values[6] == UINT64_MAX,
+		.no_length = values[5] == UINT64_MAX || values[6] == UINT64_MAX,
 	};
 	if (!one->no_length) {
 		one->start_ns = values[5];
