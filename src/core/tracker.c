@@ -511,12 +511,6 @@ kr_tracker_find(const void *address, struct kr_allocation *found)
 	return find((uintptr_t)address, true, found);
 }
 
-bool
-kr_tracker_find_base(const void *base, struct kr_allocation *found)
-{
-	return find((uintptr_t)base, false, found);
-}
-
 uint64_t
 kr_tracker_removals(void)
 {

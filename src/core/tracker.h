@@ -41,7 +41,6 @@ bool kr_tracker_complete(void);
 
 /* The allocation that holds an address; a copy. False: none known. */
 bool kr_tracker_find(const void *address, struct kr_allocation *found);
-bool kr_tracker_find_base(const void *base, struct kr_allocation *found); /* quicker: the one that begins there */
 bool kr_tracker_alive(uintptr_t base, uint64_t generation);
 /* Grows with every allocation that goes: while it stands, all that were alive still are. */
 uint64_t kr_tracker_removals(void);

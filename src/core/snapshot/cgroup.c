@@ -24,9 +24,8 @@ struct room {
 	size_t length; /* of the directory in `path` */
 };
 
-/* The number after `key` in a file of lines; UINT64_MAX when there is none. */
-static uint64_t
-number_in(const char *path, const char *key)
+uint64_t
+kr_number_in(const char *path, const char *key)
 {
 	FILE *f = fopen(path, "re");
 	uint64_t value = UINT64_MAX;
@@ -117,7 +116,7 @@ number_of(struct room *room, const char *file, const char *key)
 	uint64_t value;
 
 	snprintf(room->path + room->length, sizeof(room->path) - room->length, "/%s", file);
-	value = number_in(room->path, key);
+	value = kr_number_in(room->path, key);
 	room->path[room->length] = '\0';
 	return value;
 }

@@ -22,6 +22,8 @@ void kr_memory_free(enum kr_place place, void *memory, size_t bytes);
 uint64_t kr_host_memory_available(void);
 /* cgroup.c. What the control groups leave; UINT64_MAX: no limit. Paths begin below `at`, "" but for tests. */
 uint64_t kr_cgroup_room(const char *at);
+/* The number after `key` in a file of lines; UINT64_MAX when there is none. */
+uint64_t kr_number_in(const char *path, const char *key);
 
 struct kr_extent {
 	char *base;

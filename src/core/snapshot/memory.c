@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* Memory of ours: allocated, counted, and kept in stores. */
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -90,23 +89,6 @@ kr_memory_free(enum kr_place place, void *memory, size_t bytes)
 
 /* ---- how much there is ---- */
 
-/* The number after `key` in a file of lines; UINT64_MAX when there is none. */
-static uint64_t
-number_in(const char *path, const char *key)
-{
-	FILE *f = fopen(path, "re");
-	uint64_t value = UINT64_MAX;
-	char line[256];
-	size_t length = strlen(key);
-
-	while (f != NULL && value == UINT64_MAX && fgets(line, sizeof(line), f) != NULL)
-		if (strncmp(line, key, length) == 0 && sscanf(line + length, "%lu", &value) != 1)
-			value = UINT64_MAX;
-	if (f != NULL)
-		fclose(f);
-	return value;
-}
-
 static uint64_t
 less(uint64_t a, uint64_t b)
 {
@@ -121,14 +103,14 @@ address_space_room(void)
 
 	if (getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY)
 		return UINT64_MAX;
-	pages = number_in("/proc/self/statm", "");
+	pages = kr_number_in("/proc/self/statm", "");
 	return pages == UINT64_MAX ? UINT64_MAX : less(limit.rlim_cur, pages * (uint64_t)sysconf(_SC_PAGESIZE));
 }
 
 uint64_t
 kr_host_memory_available(void)
 {
-	uint64_t kib = number_in("/proc/meminfo", "MemAvailable:");
+	uint64_t kib = kr_number_in("/proc/meminfo", "MemAvailable:");
 	uint64_t room = kib == UINT64_MAX ? UINT64_MAX : kib * 1024, other = kr_cgroup_room("");
 
 	if (other < room)

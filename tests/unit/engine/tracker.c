@@ -122,7 +122,7 @@ agrees_with_a_plain_list(void **state)
 				assert_int_equal(a.base, model[i].base);
 				assert_int_equal(a.size, model[i].size);
 				assert_false(kr_tracker_find((void *)(model[i].base + model[i].size), &a));
-				assert_true(kr_tracker_find_base((void *)model[i].base, &a));
+				assert_true(kr_tracker_find((void *)model[i].base, &a));
 			}
 			kr_tracker_remove((void *)model[i].base);
 			bytes -= model[i].size;
