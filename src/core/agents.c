@@ -273,14 +273,6 @@ wait_changed(struct kr_agent *agent, uint64_t deadline)
 }
 
 bool
-kr_agent_is_closed(const struct kr_agent *agent)
-{
-	uintptr_t writer = atomic_load(&agent->writer);
-
-	return writer != 0 && writer != kr_thread_token();
-}
-
-bool
 kr_agent_is_writer(const struct kr_agent *agent)
 {
 	return atomic_load_explicit(&agent->writer, memory_order_relaxed) == kr_thread_token();

@@ -94,7 +94,15 @@ bool kr_agent_wait_open(struct kr_agent *agent, uint64_t deadline);
 bool kr_agent_write_lock(struct kr_agent *agent, uint64_t deadline);
 void kr_agent_write_unlock(struct kr_agent *agent);
 bool kr_agent_is_writer(const struct kr_agent *agent);
-bool kr_agent_is_closed(const struct kr_agent *agent); /* a window is open, and it is another thread's */
+
+/* A window is open, and it is another thread's. */
+static inline bool
+kr_agent_is_closed(const struct kr_agent *agent)
+{
+	uintptr_t writer = atomic_load(&agent->writer);
+
+	return writer != 0 && writer != kr_thread_token();
+}
 
 uint64_t kr_now_ns(void); /* CLOCK_MONOTONIC */
 

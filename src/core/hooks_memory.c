@@ -18,7 +18,8 @@ worth_another_try(hsa_status_t status, uint64_t pool)
 {
 	struct kr_agent *owner = NULL;
 
-	return kr_pool_kind(pool, &owner) != KR_POOL_UNKNOWN && kr_snapshot_make_room(status, owner);
+	return status != HSA_STATUS_SUCCESS && kr_pool_kind(pool, &owner) != KR_POOL_UNKNOWN &&
+	       kr_snapshot_make_room(status, owner);
 }
 
 hsa_status_t

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 #include "core/tracker.h"
 
-#include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/log.h"
+#include "core/lock.h"
 #include "kreplay/kreplay.h"
 
 /* HSA_AMD_MEMORY_POOL_EXECUTABLE_FLAG of newer runtimes (hsa_ext_amd.h): memory
@@ -14,63 +13,79 @@
 #define EXECUTABLE_FLAG (1u << 2)
 
 /*
- * Two structures. A hash table by base address, which is all that an allocation
- * and its free need: they must cost next to nothing, since programs make
- * hundreds of thousands. And an index by address for the rest (an address
- * inside an allocation, the regions of a window), which is brought up to date
- * only when it is asked: what was added since waits in `fresh`.
+ * Three structures. What has just been allocated is `pending`, since much of it is freed at once, and then nothing else
+ * has to be touched. The rest is in a hash table by base address, which is all that a free needs: allocations and frees
+ * must cost next to nothing, since programs make hundreds of thousands. And there is an index by address for what
+ * is asked seldom (an address inside an allocation, the regions of a window), which is brought up to date only then: what
+ * was added since waits in `fresh`, unless that is so much that the index had better be made anew.
  */
-struct slot {
-	uintptr_t base; /* also in the allocation, which would have to be fetched */
-	struct kr_allocation *allocation; /* NULL: free */
+struct entry {
+	uintptr_t base; /* 0: free */
+	size_t size;
+	uint64_t generation; /* another one in the table: that life is over */
+	uint8_t list;        /* of its owner, 0 for host memory */
+	uint8_t kind, region_kind;
+	int8_t left_out;
 };
 
 struct table {
-	struct slot *slot;
+	struct entry *slot;
 	size_t mask, used;
 };
 
-struct indexed {
-	uintptr_t base;
-	struct kr_allocation *allocation;
-	uint64_t generation; /* another one in the allocation: that life is over */
-};
-
 struct index {
-	struct indexed *item;
+	struct entry *item;
 	size_t count, room;
 };
 
-struct agent_list {
+/* An owner, and the sums of its allocations. The first is the host. */
+struct list {
 	struct kr_agent *agent;
-	struct kr_allocation *head;
 	struct kr_scope scope;
 };
 
+#define MAX_LISTS 65
+#define MAX_PENDING 8
+
 static struct {
-	pthread_mutex_t mutex;
+	struct kr_lock lock;
+	struct entry pending[MAX_PENDING];
+	unsigned pending_count;
 	struct table table;
 	struct index sorted, fresh;
-	struct kr_allocation *unused; /* linked by next; never given back, see `indexed` */
-	size_t live;
+	bool stale; /* the index is to be made from the table */
 	uint64_t generation;
-	struct agent_list list[64];
-	uint64_t host_left_out[4];
+	struct list list[MAX_LISTS];
+	unsigned lists; /* without the host's */
 	_Atomic unsigned attached;
 	_Atomic uint64_t removals;
 	_Atomic bool incomplete; /* an allocation could not be noted: nothing may be replayed */
-} tracker = {.mutex = PTHREAD_MUTEX_INITIALIZER};
+} tracker;
 
-static struct agent_list *
-list_of(struct kr_agent *agent)
+/* 0: there is none. */
+static uint8_t
+list_of(const struct kr_agent *agent)
 {
-	for (unsigned i = 0; i < 64; i++) {
-		if (tracker.list[i].agent == NULL)
-			tracker.list[i].agent = agent;
+	for (unsigned i = 1; i <= tracker.lists; i++)
 		if (tracker.list[i].agent == agent)
-			return &tracker.list[i];
+			return (uint8_t)i;
+	return 0;
+}
+
+/* The same, made when there is none yet. */
+static uint8_t
+list_for(struct kr_agent *agent)
+{
+	uint8_t list = list_of(agent);
+
+	if (list != 0)
+		return list;
+	if (tracker.lists + 1 == MAX_LISTS) {
+		atomic_store(&tracker.incomplete, true);
+		return 0;
 	}
-	return NULL;
+	tracker.list[++tracker.lists].agent = agent;
+	return (uint8_t)tracker.lists;
 }
 
 static int
@@ -92,28 +107,41 @@ left_out_class(enum kr_pool_kind kind, uint32_t flags)
 
 /* Adds (sign 1) or takes away (-1) an allocation from the sums. */
 static void
-account(const struct kr_allocation *a, int sign)
+account(const struct entry *e, int sign)
 {
-	struct agent_list *list = a->agent != NULL ? list_of(a->agent) : NULL;
-	uint64_t delta = sign > 0 ? a->size : -(uint64_t)a->size;
+	struct kr_scope *scope = &tracker.list[e->list].scope;
+	uint64_t delta = sign > 0 ? e->size : -(uint64_t)e->size;
 
-	if (list == NULL) {
-		if (a->left_out >= 0)
-			tracker.host_left_out[a->left_out] += delta;
-	} else if (a->left_out >= 0) {
-		list->scope.left_out[a->left_out] += delta;
+	if (e->left_out >= 0) {
+		scope->left_out[e->left_out] += delta;
 	} else {
-		list->scope.bytes += delta;
-		list->scope.regions += (size_t)sign;
+		scope->bytes += delta;
+		scope->regions += (size_t)sign;
 	}
+}
+
+static void
+tell(const struct entry *e, struct kr_allocation *told)
+{
+	*told = (struct kr_allocation){.base = e->base,
+				       .size = e->size,
+				       .kind = e->kind,
+				       .region_kind = e->region_kind,
+				       .left_out = e->left_out,
+				       .generation = e->generation,
+				       .agent = tracker.list[e->list].agent};
 }
 
 /* ---- by base address ---- */
 
+/* Neighbours in memory, down to pages, are neighbours in the table: programs often free in the order of their
+ * allocations, and the table is larger than the caches. */
 static size_t
 hash(uintptr_t base)
 {
-	return (size_t)(((uint64_t)base >> 6) * UINT64_C(0x9e3779b97f4a7c15) >> 24);
+	uint64_t block = ((uint64_t)base >> 16) * UINT64_C(0x9e3779b97f4a7c15) >> 24;
+
+	return (size_t)(block << 4 | (base >> 12 & 15));
 }
 
 /* The slot of a base, or the free one where it belongs. */
@@ -122,19 +150,22 @@ slot_of(uintptr_t base)
 {
 	size_t i = hash(base) & tracker.table.mask;
 
-	while (tracker.table.slot[i].allocation != NULL && tracker.table.slot[i].base != base)
+	while (tracker.table.slot[i].base != 0 && tracker.table.slot[i].base != base)
 		i = (i + 1) & tracker.table.mask;
 	return i;
 }
 
-static struct kr_allocation *
+/* In the table. */
+static struct entry *
 lookup(uintptr_t base)
 {
-	return tracker.table.slot != NULL ? tracker.table.slot[slot_of(base)].allocation : NULL;
+	struct entry *e = tracker.table.slot != NULL ? &tracker.table.slot[slot_of(base)] : NULL;
+
+	return e != NULL && e->base != 0 ? e : NULL;
 }
 
 static void
-set_table(struct slot *slot, size_t mask)
+set_table(struct entry *slot, size_t mask)
 {
 	__atomic_store_n(&tracker.table.slot, slot, __ATOMIC_RELAXED); /* for prefetch */
 	__atomic_store_n(&tracker.table.mask, mask, __ATOMIC_RELAXED);
@@ -145,7 +176,7 @@ reserve_slot(void)
 {
 	struct table old = tracker.table;
 	size_t size = old.slot != NULL ? (old.mask + 1) * 2 : 1024;
-	struct slot *slot;
+	struct entry *slot;
 
 	if (old.slot != NULL && (old.used + 1) * 2 <= old.mask)
 		return true;
@@ -154,7 +185,7 @@ reserve_slot(void)
 		return false;
 	set_table(slot, size - 1);
 	for (size_t i = 0; old.slot != NULL && i <= old.mask; i++)
-		if (old.slot[i].allocation != NULL)
+		if (old.slot[i].base != 0)
 			slot[slot_of(old.slot[i].base)] = old.slot[i];
 	free(old.slot);
 	return true;
@@ -166,7 +197,7 @@ clear_slot(size_t gap)
 {
 	struct table *t = &tracker.table;
 
-	for (size_t i = (gap + 1) & t->mask; t->slot[i].allocation != NULL; i = (i + 1) & t->mask) {
+	for (size_t i = (gap + 1) & t->mask; t->slot[i].base != 0; i = (i + 1) & t->mask) {
 		size_t home = hash(t->slot[i].base) & t->mask;
 
 		if (((i - home) & t->mask) >= ((i - gap) & t->mask)) {
@@ -174,49 +205,33 @@ clear_slot(size_t gap)
 			gap = i;
 		}
 	}
-	t->slot[gap].allocation = NULL;
+	t->slot[gap].base = 0;
 	t->used--;
 }
 
-/* With the mutex held. */
+/* Out of the table, where it is. */
 static void
-drop(struct kr_allocation *a)
+drop(struct entry *e)
 {
-	struct agent_list *list = a->agent != NULL ? list_of(a->agent) : NULL;
-
 	atomic_store_explicit(&tracker.removals, tracker.removals + 1, memory_order_release);
-	clear_slot(slot_of(a->base));
-	if (a->left_out < 0 && list != NULL) {
-		if (a->prev != NULL)
-			a->prev->next = a->next;
-		else
-			list->head = a->next;
-		if (a->next != NULL)
-			a->next->prev = a->prev;
-	}
-	account(a, -1);
-	tracker.live--;
-	/* What goes as soon as it came leaves nothing to be sorted. */
-	if (tracker.fresh.count > 0 && tracker.fresh.item[tracker.fresh.count - 1].allocation == a &&
-	    tracker.fresh.item[tracker.fresh.count - 1].generation == a->generation)
-		tracker.fresh.count--;
-	a->generation = 0;
-	a->next = tracker.unused;
-	tracker.unused = a;
+	account(e, -1);
+	clear_slot((size_t)(e - tracker.table.slot));
 }
 
 /* ---- by any address ---- */
 
 static bool
-is_live(const struct indexed *x)
+is_live(const struct entry *item)
 {
-	return x->allocation->generation == x->generation;
+	const struct entry *e = lookup(item->base);
+
+	return e != NULL && e->generation == item->generation;
 }
 
 static int
 by_base(const void *a, const void *b)
 {
-	const struct indexed *x = a, *y = b;
+	const struct entry *x = a, *y = b;
 
 	return x->base < y->base ? -1 : x->base > y->base;
 }
@@ -225,7 +240,7 @@ static bool
 grow(struct index *index)
 {
 	size_t room = index->room != 0 ? index->room * 2 : 256;
-	struct indexed *grown = realloc(index->item, room * sizeof(*grown));
+	struct entry *grown = realloc(index->item, room * sizeof(*grown));
 
 	if (grown == NULL)
 		return false;
@@ -235,16 +250,11 @@ grow(struct index *index)
 }
 
 static bool
-push(struct index *index, uintptr_t base, struct kr_allocation *a, uint64_t generation)
+push(struct index *index, const struct entry *e)
 {
-	struct indexed *item;
-
 	if (index->count == index->room && !grow(index))
 		return false;
-	item = &index->item[index->count++];
-	item->base = base;
-	item->allocation = a;
-	item->generation = generation;
+	index->item[index->count++] = *e;
 	return true;
 }
 
@@ -267,25 +277,95 @@ drop_overlapped(void)
 	size_t kept = 0;
 
 	for (size_t i = 0; i < s->count; i++) {
-		struct kr_allocation *next = s->item[i].allocation;
+		const struct entry *next = &s->item[i];
 
 		while (kept > 0) {
-			struct kr_allocation *last = s->item[kept - 1].allocation;
+			const struct entry *last = &s->item[kept - 1];
 
 			if (last->base + last->size <= next->base)
 				break;
 			if (last->generation > next->generation) {
-				drop(next);
+				drop(lookup(next->base));
 				next = NULL;
 				break;
 			}
-			drop(last);
+			drop(lookup(last->base));
 			kept--;
 		}
 		if (next != NULL)
-			s->item[kept++] = s->item[i];
+			s->item[kept++] = *next;
 	}
 	s->count = kept;
+}
+
+/* From `pending` to the table and to what waits for the index. */
+static bool
+enter(const struct entry *e)
+{
+	struct entry *older;
+
+	if (!reserve_slot())
+		return false;
+	older = lookup(e->base);
+	if (older != NULL)
+		drop(older);
+	tracker.table.slot[slot_of(e->base)] = *e;
+	tracker.table.used++;
+	account(e, 1);
+	if (!tracker.stale && (tracker.fresh.count > tracker.table.used / 4 + 1024 || !push(&tracker.fresh, e)))
+		tracker.stale = true;
+	return true;
+}
+
+/* The slot is all that comes from far away. With or without the lock. */
+static void
+prefetch(uintptr_t base)
+{
+	struct entry *slot = __atomic_load_n(&tracker.table.slot, __ATOMIC_RELAXED);
+	size_t mask = __atomic_load_n(&tracker.table.mask, __ATOMIC_RELAXED);
+
+	/* Of two tables, perhaps: any address may be prefetched. */
+	__builtin_prefetch((void *)((uintptr_t)slot + (hash(base) & mask) * sizeof(*slot)), 1);
+}
+
+/* Before all that looks at more than one address. */
+static void
+enter_pending(void)
+{
+	for (unsigned i = 0; i < tracker.pending_count; i++)
+		prefetch(tracker.pending[i].base);
+	for (unsigned i = 0; i < tracker.pending_count; i++)
+		if (!enter(&tracker.pending[i]))
+			atomic_store(&tracker.incomplete, true);
+	tracker.pending_count = 0;
+}
+
+/* What is in the table, in any order. */
+static bool
+collect(struct index *index)
+{
+	index->count = 0;
+	for (size_t i = 0; tracker.table.slot != NULL && i <= tracker.table.mask; i++)
+		if (tracker.table.slot[i].base != 0 && !push(index, &tracker.table.slot[i]))
+			return false;
+	return true;
+}
+
+/* Merges what is fresh, sorted, into the index. */
+static bool
+merge(struct index *s, const struct index *f)
+{
+	static const struct entry place;
+	size_t i = s->count, j, k;
+
+	for (j = 0; j < f->count; j++)
+		if (!push(s, &place)) {
+			s->count = i;
+			return false;
+		}
+	for (k = s->count; j > 0; k--)
+		s->item[k - 1] = i > 0 && s->item[i - 1].base > f->item[j - 1].base ? s->item[--i] : f->item[--j];
+	return true;
 }
 
 /* Brings the index up to date. False: no memory. */
@@ -293,35 +373,36 @@ static bool
 settle(void)
 {
 	struct index *s = &tracker.sorted, *f = &tracker.fresh;
-	size_t i, j, k;
 
-	if (f->count == 0)
-		return true;
-	drop_dead(f);
-	drop_dead(s);
-	qsort(f->item, f->count, sizeof(*f->item), by_base);
-	i = s->count;
-	for (j = 0; j < f->count; j++)
-		if (!push(s, 0, NULL, 0)) { /* its place; the merge fills it */
-			s->count = i;
+	enter_pending();
+	if (tracker.stale) {
+		if (!collect(s)) {
+			s->count = 0;
 			return false;
 		}
-	for (j = f->count, k = s->count; j > 0; k--)
-		s->item[k - 1] = i > 0 && s->item[i - 1].base > f->item[j - 1].base ? s->item[--i] : f->item[--j];
+		qsort(s->item, s->count, sizeof(*s->item), by_base);
+	} else if (f->count > 0) {
+		drop_dead(f);
+		drop_dead(s);
+		qsort(f->item, f->count, sizeof(*f->item), by_base);
+		if (!merge(s, f))
+			return false;
+	} else {
+		return true;
+	}
+	tracker.stale = false;
 	f->count = 0;
 	drop_overlapped();
 	return true;
 }
 
 /* The allocation that holds an address. */
-static struct kr_allocation *
+static const struct entry *
 lookup_inside(uintptr_t address)
 {
-	struct kr_allocation *a = lookup(address);
+	const struct entry *e;
 	size_t low = 0, high;
 
-	if (a != NULL)
-		return a;
 	if (!settle()) {
 		atomic_store(&tracker.incomplete, true);
 		return NULL;
@@ -335,99 +416,50 @@ lookup_inside(uintptr_t address)
 		else
 			high = middle;
 	}
-	if (low == 0 || !is_live(&tracker.sorted.item[low - 1]))
+	if (low == 0)
 		return NULL;
-	a = tracker.sorted.item[low - 1].allocation;
-	return address - a->base < a->size ? a : NULL;
+	e = &tracker.sorted.item[low - 1];
+	return address - e->base < e->size && is_live(e) ? e : NULL;
 }
 
 /* ---- adding ---- */
 
-static bool
-insert(const struct kr_allocation *wanted)
+/* Written where it stays: of what was stored a byte at a time a copy of whole words has to wait. */
+static inline void
+note(uintptr_t base, size_t size, struct kr_agent *agent, enum kr_pool_kind kind, uint32_t region_kind, int left_out)
 {
-	struct agent_list *list = wanted->agent != NULL ? list_of(wanted->agent) : NULL;
-	struct kr_allocation *a = tracker.unused;
-	size_t place;
+	uint8_t list;
 
-	if (a != NULL)
-		tracker.unused = a->next;
-	else if ((a = malloc(sizeof(*a))) == NULL)
-		return false;
-	*a = *wanted;
-	a->generation = 0;
-	if (!reserve_slot()) {
-		a->next = tracker.unused;
-		tracker.unused = a;
-		return false;
-	}
-	place = slot_of(a->base);
-	if (tracker.table.slot[place].allocation != NULL) {
-		drop(tracker.table.slot[place].allocation);
-		place = slot_of(a->base);
-	}
-	/* Where nobody asks for the index, what came and went must not pile up. */
-	if (tracker.fresh.count > 2 * tracker.live + 1024)
-		drop_dead(&tracker.fresh);
-	a->generation = ++tracker.generation;
-	if (!push(&tracker.fresh, a->base, a, a->generation)) {
-		a->generation = 0;
-		a->next = tracker.unused;
-		tracker.unused = a;
-		return false;
-	}
-	tracker.table.slot[place] = (struct slot){a->base, a};
-	tracker.table.used++;
-	tracker.live++;
-	a->prev = NULL;
-	a->next = NULL;
-	if (a->left_out < 0 && list != NULL) {
-		a->next = list->head;
-		if (list->head != NULL)
-			list->head->prev = a;
-		list->head = a;
-	}
-	account(a, 1);
-	return true;
-}
-
-static void
-note(const struct kr_allocation *a)
-{
-	pthread_mutex_lock(&tracker.mutex);
-	if (!insert(a))
-		atomic_store(&tracker.incomplete, true);
-	pthread_mutex_unlock(&tracker.mutex);
-}
-
-/* The slot is all that comes from far away: it is on its way while the mutex is taken. */
-static void
-prefetch(uintptr_t base)
-{
-	struct slot *slot = __atomic_load_n(&tracker.table.slot, __ATOMIC_RELAXED);
-	size_t mask = __atomic_load_n(&tracker.table.mask, __ATOMIC_RELAXED);
-
-	/* Of two tables, perhaps: any address may be prefetched. */
-	__builtin_prefetch((void *)((uintptr_t)slot + (hash(base) & mask) * sizeof(*slot)), 1);
+	kr_lock(&tracker.lock);
+	list = agent != NULL ? list_for(agent) : 0;
+	if (tracker.pending_count == MAX_PENDING)
+		enter_pending();
+	tracker.pending[tracker.pending_count++] = (struct entry){.base = base,
+								  .size = size,
+								  .generation = ++tracker.generation,
+								  .list = list,
+								  .kind = (uint8_t)kind,
+								  .region_kind = (uint8_t)region_kind,
+								  .left_out = (int8_t)left_out};
+	kr_unlock(&tracker.lock);
 }
 
 void
 kr_tracker_add(void *base, size_t size, uint64_t pool, uint32_t flags, uint32_t region_kind)
 {
-	struct kr_allocation a = {.base = (uintptr_t)base, .size = size, .region_kind = region_kind};
+	struct kr_agent *agent = NULL;
+	enum kr_pool_kind kind;
 
 	if (base == NULL || size == 0)
 		return;
-	prefetch(a.base);
-	a.kind = kr_pool_kind(pool, &a.agent);
-	a.left_out = left_out_class(a.kind, flags);
-	note(&a);
+	kind = kr_pool_kind(pool, &agent);
+	note((uintptr_t)base, size, agent, kind, region_kind, left_out_class(kind, flags));
 }
 
 void
 kr_tracker_restore(const struct kr_allocation *removed)
 {
-	note(removed);
+	note(removed->base, removed->size, removed->agent, removed->kind, removed->region_kind, removed->left_out);
 }
 
 bool
@@ -436,16 +468,41 @@ kr_tracker_complete(void)
 	return !atomic_load(&tracker.incomplete);
 }
 
+/* ---- taking ---- */
+
+/* The newest of `count` pending ones with this base. */
+static struct entry *
+lookup_pending(uintptr_t base, size_t count)
+{
+	while (count-- > 0)
+		if (tracker.pending[count].base == base)
+			return &tracker.pending[count];
+	return NULL;
+}
+
+/* From wherever it is; older lives of the address too, which were freed behind our back. */
+static void
+forget(struct entry *pending, uintptr_t base)
+{
+	struct entry *e;
+
+	while (pending != NULL) {
+		const struct entry *last = &tracker.pending[--tracker.pending_count];
+
+		for (e = pending; e < last; e++)
+			e[0] = e[1];
+		pending = lookup_pending(base, (size_t)(pending - tracker.pending));
+	}
+	if ((e = lookup(base)) != NULL)
+		drop(e);
+}
+
 void
 kr_tracker_remove(const void *base)
 {
-	struct kr_allocation *a;
-
-	pthread_mutex_lock(&tracker.mutex);
-	a = lookup((uintptr_t)base);
-	if (a != NULL)
-		drop(a);
-	pthread_mutex_unlock(&tracker.mutex);
+	kr_lock(&tracker.lock);
+	forget(lookup_pending((uintptr_t)base, tracker.pending_count), (uintptr_t)base);
+	kr_unlock(&tracker.lock);
 }
 
 bool
@@ -454,21 +511,24 @@ kr_tracker_take(const void *base, struct kr_allocation *taken)
 	prefetch((uintptr_t)base);
 	for (;;) {
 		struct kr_agent *closed = NULL;
-		struct kr_allocation *a;
+		struct entry *pending;
+		const struct entry *e;
 
-		pthread_mutex_lock(&tracker.mutex);
-		a = lookup((uintptr_t)base);
-		/* A window is closed before it asks for its scope, which takes the mutex: it either knows the allocation and is
-		 * seen here, or does not know it. */
-		if (a != NULL && a->agent != NULL && kr_agent_is_closed(a->agent)) {
-			closed = a->agent;
-		} else if (a != NULL) {
-			*taken = *a;
-			drop(a);
+		kr_lock(&tracker.lock);
+		pending = lookup_pending((uintptr_t)base, tracker.pending_count);
+		e = pending != NULL ? pending : lookup((uintptr_t)base);
+		if (e != NULL) {
+			tell(e, taken);
+			/* A window is closed before it asks for its scope, which takes the lock: it either knows the allocation and
+			 * is seen here, or does not know it. */
+			if (taken->agent != NULL && kr_agent_is_closed(taken->agent))
+				closed = taken->agent;
+			else
+				forget(pending, (uintptr_t)base);
 		}
-		pthread_mutex_unlock(&tracker.mutex);
+		kr_unlock(&tracker.lock);
 		if (closed == NULL)
-			return a != NULL;
+			return e != NULL;
 		kr_agent_wait_open(closed, 0);
 	}
 }
@@ -495,14 +555,17 @@ kr_tracker_attached(void)
 static bool
 find(uintptr_t address, bool inside, struct kr_allocation *found)
 {
-	struct kr_allocation *a;
+	const struct entry *e;
 
-	pthread_mutex_lock(&tracker.mutex);
-	a = inside ? lookup_inside(address) : lookup(address);
-	if (a != NULL)
-		*found = *a;
-	pthread_mutex_unlock(&tracker.mutex);
-	return a != NULL;
+	kr_lock(&tracker.lock);
+	enter_pending();
+	e = lookup(address);
+	if (e == NULL && inside)
+		e = lookup_inside(address);
+	if (e != NULL)
+		tell(e, found);
+	kr_unlock(&tracker.lock);
+	return e != NULL;
 }
 
 bool
@@ -528,42 +591,52 @@ kr_tracker_alive(uintptr_t base, uint64_t generation)
 void
 kr_tracker_scope(struct kr_agent *agent, struct kr_scope *scope)
 {
-	struct agent_list *list;
+	uint8_t list;
 
-	pthread_mutex_lock(&tracker.mutex);
+	kr_lock(&tracker.lock);
 	if (!settle())
 		atomic_store(&tracker.incomplete, true);
 	list = list_of(agent);
-	*scope = list != NULL ? list->scope : (struct kr_scope){0};
+	*scope = list != 0 ? tracker.list[list].scope : (struct kr_scope){0};
 	for (int i = 0; i < 4; i++)
-		scope->left_out[i] += tracker.host_left_out[i];
-	pthread_mutex_unlock(&tracker.mutex);
+		scope->left_out[i] += tracker.list[0].scope.left_out[i];
+	kr_unlock(&tracker.lock);
 }
 
 bool
 kr_tracker_each(struct kr_agent *agent, bool (*visit)(const struct kr_allocation *, void *), void *data)
 {
-	struct agent_list *list;
+	uint8_t list;
 	bool all;
 
-	pthread_mutex_lock(&tracker.mutex);
+	kr_lock(&tracker.lock);
 	all = settle();
 	list = list_of(agent);
-	for (struct kr_allocation *a = list != NULL ? list->head : NULL; a != NULL && all; a = a->next)
-		all = visit(a, data);
-	pthread_mutex_unlock(&tracker.mutex);
+	for (size_t i = 0; i < tracker.sorted.count && list != 0 && all; i++) {
+		const struct entry *e = &tracker.sorted.item[i];
+		struct kr_allocation a;
+
+		if (e->list != list || e->left_out >= 0 || !is_live(e))
+			continue;
+		tell(e, &a);
+		all = visit(&a, data);
+	}
+	kr_unlock(&tracker.lock);
 	return all;
 }
 
 void
 kr_tracker_clear(void)
 {
-	pthread_mutex_lock(&tracker.mutex);
-	for (size_t i = 0; tracker.table.slot != NULL && i <= tracker.table.mask; i++)
-		while (tracker.table.slot[i].allocation != NULL)
-			drop(tracker.table.slot[i].allocation);
+	kr_lock(&tracker.lock);
+	atomic_store(&tracker.removals, tracker.removals + 1);
+	if (tracker.table.slot != NULL)
+		memset(tracker.table.slot, 0, (tracker.table.mask + 1) * sizeof(*tracker.table.slot));
+	tracker.table.used = 0;
+	tracker.pending_count = 0;
 	tracker.sorted.count = tracker.fresh.count = 0;
+	tracker.stale = false;
+	tracker.lists = 0;
 	memset(tracker.list, 0, sizeof(tracker.list));
-	memset(tracker.host_left_out, 0, sizeof(tracker.host_left_out));
-	pthread_mutex_unlock(&tracker.mutex);
+	kr_unlock(&tracker.lock);
 }

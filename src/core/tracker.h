@@ -21,7 +21,6 @@ struct kr_allocation {
 	int32_t left_out;        /* KREPLAY_LEFT_OUT class, -1: in scope */
 	uint64_t generation;     /* tells an address from its next life */
 	struct kr_agent *agent;  /* owner, NULL for host memory */
-	struct kr_allocation *prev, *next; /* the agent's allocations in scope */
 };
 
 void kr_tracker_add(void *base, size_t size, uint64_t pool, uint32_t flags, uint32_t region_kind);

@@ -39,9 +39,10 @@ static const struct {
 	const char *name;
 	void (*run)(struct client *c, const char *arguments);
 } commands[] = {
-	{ "pipeline", bench_pipeline }, { "submit", bench_submit },   { "latency", bench_latency },
-	{ "live", bench_live },         { "pair", bench_pair },       { "regions", bench_regions },
-	{ "window", bench_touch },      { "upstream", bench_upstream }, { "memcpy", bench_memcpy },
+	{ "pipeline", bench_pipeline }, { "submit", bench_submit },     { "latency", bench_latency },
+	{ "live", bench_live },         { "pair", bench_pair },         { "turnover", bench_turnover },
+	{ "regions", bench_regions },   { "window", bench_touch },      { "upstream", bench_upstream },
+	{ "memcpy", bench_memcpy },
 };
 
 static void run(struct client *c, const char *line)

@@ -46,6 +46,7 @@ void bench_latency(struct client *c, const char *arguments);
 void bench_live(struct client *c, const char *arguments);
 /* pair COUNT BYTES: an allocation and its release. */
 void bench_pair(struct client *c, const char *arguments);
+void bench_turnover(struct client *c, const char *arguments);
 /* regions COUNT BYTES PERMILLE: device memory of which a dispatch of `touch` changes that part. */
 void bench_regions(struct client *c, const char *arguments);
 /* window: one dispatch of `touch` and the wait for it, and what the window cost:

@@ -24,6 +24,11 @@ static struct {
 
 /* ---- allocations ---- */
 
+static struct {
+	void **memory;
+	uint64_t count, next;
+} live;
+
 static void *allocate(struct client *c, size_t bytes)
 {
 	void *memory;
@@ -41,8 +46,10 @@ void bench_live(struct client *c, const char *arguments)
 		return;
 	}
 	/* The process's end frees them. */
+	live.memory = hsa_app_calloc(count, sizeof(void *));
+	live.count = count;
 	for (uint64_t i = 0; i < count; i++)
-		allocate(c, bytes);
+		live.memory[i] = allocate(c, bytes);
 	bench_answer("ok");
 }
 
@@ -58,6 +65,26 @@ void bench_pair(struct client *c, const char *arguments)
 	began = bench_now();
 	for (uint64_t i = 0; i < count; i++)
 		hsa_app_free(allocate(c, bytes));
+	bench_answer("ok %.2f", (bench_now() - began) / (double)count);
+}
+
+/* Frees the oldest of those that live, and allocates another. */
+void bench_turnover(struct client *c, const char *arguments)
+{
+	uint64_t count, bytes;
+	double began;
+
+	if (sscanf(arguments, "%" SCNu64 " %" SCNu64, &count, &bytes) != 2 || !count || !live.count) {
+		bench_answer("error turnover COUNT BYTES, after live");
+		return;
+	}
+	began = bench_now();
+	for (uint64_t i = 0; i < count; i++) {
+		void **oldest = &live.memory[live.next++ % live.count];
+
+		hsa_app_free(*oldest);
+		*oldest = allocate(c, bytes);
+	}
 	bench_answer("ok %.2f", (bench_now() - began) / (double)count);
 }
 

@@ -387,6 +387,12 @@ static bool tracker(const struct row *row)
 	return allocations(row, "live 100000 4096", "pair 2000 4096");
 }
 
+/* What is freed is another than what was allocated last. */
+static bool tracker_turnover(const struct row *row)
+{
+	return allocations(row, "live 100000 4096", "turnover 2000 4096");
+}
+
 /* Large: one of its own, by way of the driver. */
 static bool tracker_large(const struct row *row)
 {
@@ -495,6 +501,7 @@ const struct row bench_rows[] = {
 	{ "forward_latency", forward_latency, .extra = true },
 	{ "window_fixed", window_fixed, 10, .at_most = true },
 	{ "tracker", tracker, 1.1, .at_most = true },
+	{ "tracker_turnover", tracker_turnover, .extra = true },
 	{ "tracker_large", tracker_large, .extra = true },
 	{ "snapshot_vs_memcpy", snapshot_vs_memcpy, 1.25, .at_most = true },
 	{ "snapshot_all_changed", snapshot_all_changed, .extra = true },

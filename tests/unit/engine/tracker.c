@@ -96,6 +96,35 @@ what_overlaps_was_freed_behind_our_back(void **state)
 	assert_int_equal(scope.bytes, 0x100);
 }
 
+/* What has not been looked at yet may have been freed behind our back as well: the last life counts, and ends them all. */
+static void
+the_last_life_of_an_address_counts(void **state)
+{
+	struct kr_allocation a;
+	struct kr_scope scope;
+
+	kr_tracker_add((void *)0x9000, 0x10, STAND_IN_DEVICE_POOL, 0, KREPLAY_REGION_POOL);
+	for (size_t size = 0x100; size <= 0x200; size += 0x100) {
+		kr_tracker_add((void *)0x1000, size, STAND_IN_DEVICE_POOL, 0, KREPLAY_REGION_POOL);
+		kr_tracker_add((void *)0x2000, size, STAND_IN_DEVICE_POOL, 0, KREPLAY_REGION_POOL);
+	}
+	assert_true(kr_tracker_take((void *)0x9000, &a)); /* the others stay in their order */
+	assert_int_equal(a.size, 0x10);
+	assert_true(kr_tracker_take((void *)0x2000, &a));
+	assert_int_equal(a.size, 0x200);
+	assert_false(kr_tracker_take((void *)0x2000, &a));
+	assert_true(kr_tracker_find((void *)0x1000, &a));
+	assert_int_equal(a.size, 0x200);
+	kr_tracker_scope(gpu, &scope);
+	assert_int_equal(scope.regions, 1);
+	assert_int_equal(scope.bytes, 0x200);
+	kr_tracker_add((void *)0x1000, 0x300, STAND_IN_DEVICE_POOL, 0, KREPLAY_REGION_POOL);
+	kr_tracker_remove((void *)0x1000); /* the new one and the one that was known */
+	kr_tracker_scope(gpu, &scope);
+	assert_int_equal(scope.regions, 0);
+	assert_int_equal(scope.bytes, 0);
+}
+
 /* Random lives against a plain list, with look-ups at every kind of address. */
 static void
 agrees_with_a_plain_list(void **state)
@@ -210,6 +239,7 @@ main(void)
 		cmocka_unit_test_setup(finds_the_allocation_of_any_inner_address, setup),
 		cmocka_unit_test_setup(an_address_has_a_new_life_after_a_free, setup),
 		cmocka_unit_test_setup(what_overlaps_was_freed_behind_our_back, setup),
+		cmocka_unit_test_setup(the_last_life_of_an_address_counts, setup),
 		cmocka_unit_test_setup(agrees_with_a_plain_list, setup),
 		cmocka_unit_test_setup(follows_the_hooks, setup),
 	};
