@@ -298,9 +298,11 @@ typedef enum kreplay_decline_t {
 	KREPLAY_DECLINE_OVER_BUDGET = 4,        /**< the snapshot would exceed KREPLAY_BUDGET */
 	KREPLAY_DECLINE_DRAIN_TIMEOUT = 5,      /**< the agent did not come to rest in time */
 	KREPLAY_DECLINE_STUCK_PASS = 6,         /**< a pass took longer than the drain time */
-	KREPLAY_DECLINE_REENTRANT = 7,          /**< made by a callback of a window on its agent */
+	KREPLAY_DECLINE_REENTRANT = 7,          /**< made by a callback of a window on its agent. In the log only:
+						     nobody is asked about such a dispatch, so no CONFIG EXIT has it */
 	KREPLAY_DECLINE_BAD_PASS_COUNT = 8,     /**< 0 without replay_continue, or beyond the limit */
-	KREPLAY_DECLINE_UNSUPPORTED_PACKET = 9,
+	KREPLAY_DECLINE_UNSUPPORTED_PACKET = 9, /**< no kernel, or nothing in its grid: it stops its queue with
+						     an error (HSA 2.9.6) */
 	KREPLAY_DECLINE_PASS_FAILED = 10,       /**< a pass ended in an error */
 	KREPLAY_DECLINE_SHUTTING_DOWN = 11,     /**< the process or the tool is on its way out */
 	KREPLAY_DECLINE_EXTERNALLY_VISIBLE = 12,/**< each pass would be seen outside, and the driver asked

@@ -145,10 +145,15 @@ static void
 count(struct kr_proxy *p, uint64_t object)
 {
 	if (!is_remembered(p, object)) {
-		struct kr_kernel *kernel = kr_collector_active() ? kr_kernel_of_object(object) : NULL;
+		struct kr_kernel *kernel;
 
-		if (kernel == NULL)
+		if (!kr_collector_active())
 			return;
+		kernel = kr_kernel_of_object(object);
+		if (kernel == NULL) {
+			kr_collect_dispatch(kr_collect_kernel(NULL, NULL), p->lane);
+			return;
+		}
 		if (kernel->journal == 0)
 			kernel->journal = kr_collect_kernel(kernel->name, kernel->mangled);
 		remember(p, object, kernel, false);
@@ -268,7 +273,7 @@ describe(struct kr_proxy *p, struct kr_dispatch *d)
 	if (p->kernel == NULL) {
 		d->info.kernel_id = 0;
 		d->name = d->mangled = NULL;
-		d->journal_kernel = 0;
+		d->journal_kernel = kr_collect_kernel(NULL, NULL);
 		return;
 	}
 	d->info.kernel_id = p->kernel->id;
@@ -295,8 +300,12 @@ ask(struct kr_proxy *p)
 		remember(p, p->packet.dispatch.kernel_object, p->kernel, true);
 		return;
 	}
-	if (kr_replay_begin(&p->replay, &p->replay.dispatch) == KR_RUN_WINDOW)
-		p->stage = KR_STAGE_WINDOW;
+	if (kr_replay_begin(&p->replay, &p->replay.dispatch) == KR_RUN_WINDOW) {
+		if (kr_dispatch_is_sound(&p->packet.dispatch))
+			p->stage = KR_STAGE_WINDOW;
+		else
+			kr_replay_decline(&p->replay, KREPLAY_DECLINE_UNSUPPORTED_PACKET);
+	}
 	p->asked = p->replay.begun;
 }
 

@@ -387,6 +387,11 @@ kr_window_run(struct kr_proxy *p, uint64_t deadline)
 void
 kr_window_reentered(struct kr_agent *agent)
 {
-	if (kr_agent_is_writer(agent))
-		agent->reentered++;
+	if (!kr_agent_is_writer(agent))
+		return;
+	agent->reentered++;
+	/* Nobody is asked about it: a tool that dispatches when it is asked would be asked for ever. */
+	kr_log_once("decline reentrant", KR_LOG_WARN, "replay",
+		    "what a callback dispatches on the agent that is being replayed is not replayed: %s",
+		    kreplay_decline_name(KREPLAY_DECLINE_REENTRANT));
 }

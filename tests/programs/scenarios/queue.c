@@ -167,25 +167,61 @@ static void on_error(hsa_status_t status, hsa_queue_t *queue, void *data)
 	sem_post(&error.called);
 }
 
-int story_queue_error(int argc, char **argv)
+static void no_such_type(uint64_t index)
 {
-	hsa_queue_t *sound;
+	mixer_fill_barrier(&mixer, index, none, none);
+	__atomic_store_n((uint32_t *)mixer_slot(&mixer, index), 77u, __ATOMIC_RELEASE);
+}
+
+static void unsound_dispatch(uint64_t index, size_t field, size_t bytes)
+{
+	mixer_fill(&mixer, index, 0, none);
+	memset((char *)mixer_slot(&mixer, index) + field, 0, bytes);
+	mixer_publish(&mixer, index);
+}
+
+static void empty_grid(uint64_t index)
+{
+	unsound_dispatch(index, offsetof(hsa_kernel_dispatch_packet_t, grid_size_x), 4);
+}
+
+static void empty_group(uint64_t index)
+{
+	unsound_dispatch(index, offsetof(hsa_kernel_dispatch_packet_t, workgroup_size_x), 2);
+}
+
+static void no_kernel(uint64_t index)
+{
+	unsound_dispatch(index, offsetof(hsa_kernel_dispatch_packet_t, kernel_object), 8);
+}
+
+/* Each stops a queue of its own. */
+static void stop_queue(void (*publish)(uint64_t index))
+{
+	hsa_queue_t *sound = mixer.queue;
 	uint64_t index;
 
-	begin(3, 16);
-	sem_init(&error.called, 0, 0);
-	sound = mixer.queue;
 	HSA_CHECK(hsa_queue_create(app.gpu, 64, HSA_QUEUE_TYPE_MULTI, on_error, &error, UINT32_MAX, UINT32_MAX,
 				   &error.queue));
 	mixer.queue = error.queue;
 	index = mixer_reserve(&mixer, 1);
-	mixer_fill_barrier(&mixer, index, none, none);
-	__atomic_store_n((uint32_t *)mixer_slot(&mixer, index), 77u, __ATOMIC_RELEASE);
+	publish(index);
 	mixer_ring(&mixer, index);
 	while (sem_wait(&error.called) != 0)
 		;
 	HSA_CHECK(hsa_queue_destroy(error.queue));
 	mixer.queue = sound;
+}
+
+int story_queue_error(int argc, char **argv)
+{
+	static void (*const publish[])(uint64_t) = { no_such_type, empty_grid, empty_group, no_kernel };
+
+	begin(3, 16);
+	scenario.queue = NULL; /* every one is looked at */
+	sem_init(&error.called, 0, 0);
+	for (size_t i = 0; i < sizeof(publish) / sizeof(*publish); i++)
+		stop_queue(publish[i]);
 	/* the others go on */
 	submit(&mixer, 3, mixer.done);
 	hsa_app_wait(&app, mixer.done);

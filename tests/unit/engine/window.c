@@ -123,6 +123,31 @@ a_callback_that_dispatches_runs_unreplayed(void **state)
 	assert_true(saw.flags & KREPLAY_FLAG_REENTRANT);
 }
 
+/* contract 6: unsupported packet: it runs once, which is where its error comes from */
+static void
+a_packet_that_no_queue_runs_is_declined(void **state)
+{
+	static const struct {
+		size_t offset, size;
+	} cleared[] = {
+		{offsetof(hsa_kernel_dispatch_packet_t, grid_size_x), 4},
+		{offsetof(hsa_kernel_dispatch_packet_t, workgroup_size_x), 2},
+	};
+
+	for (unsigned i = 0; i < sizeof(cleared) / sizeof(*cleared); i++) {
+		uint64_t index = stand_in_write(queue, bump, cell, (hsa_signal_t){0});
+		char *packet = (char *)((hsa_kernel_dispatch_packet_t *)queue->base_address + index);
+
+		memset(packet + cleared[i].offset, 0, cleared[i].size);
+		kr_hook_hsa_signal_store_screlease(queue->doorbell_signal, (hsa_signal_value_t)index);
+		assert_int_equal(saw.config_exit, i + 1);
+		assert_int_equal(saw.outcome, KREPLAY_OUTCOME_DECLINED);
+		assert_int_equal(saw.decline, KREPLAY_DECLINE_UNSUPPORTED_PACKET);
+	}
+	assert_int_equal(saw.snapshot, 0);
+	assert_int_equal(saw.pass_enter, 0);
+}
+
 /* Scenario 2: freed from a PASS callback, inside the window. */
 static void
 what_a_callback_frees_is_never_written_again(void **state)
@@ -272,6 +297,7 @@ main(void)
 		REPLAY_TEST(who_rings_and_then_satisfies_its_dependency_gets_its_thread_back),
 		REPLAY_TEST(a_parked_sibling_counts_as_drained),
 		REPLAY_TEST(a_callback_that_dispatches_runs_unreplayed),
+		REPLAY_TEST(a_packet_that_no_queue_runs_is_declined),
 		REPLAY_TEST(what_a_callback_frees_is_never_written_again),
 		REPLAY_TEST(out_of_scope_memory_is_counted_and_left_alone),
 		REPLAY_TEST(a_copy_that_fails_declines),
