@@ -24,8 +24,6 @@ thread)
 	sanitizer=thread
 	# the sanitizer cannot follow a runtime that is unloaded
 	left_out="$left_out|22_init_again(-mixed)?"
-	# hundreds of megabytes of copies, byte by byte, take longer than the time that it gives a window to open
-	left_out="$left_out|contract_one_dispatch(-mixed)?"
 	;;
 valgrind)
 	sanitizer=
