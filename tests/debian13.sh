@@ -9,11 +9,15 @@ set -eu
 
 root=$(cd "$(dirname "$0")/.." && pwd)
 . "$root/tests/lib/setup.sh"
-build=${KREPLAY_BUILD:-$root/build}
-tree=${KREPLAY_DEBIAN13:-$build/debian13}
+build=$(realpath -ms "${KREPLAY_BUILD:-$root/build}")
+tree=$(realpath -ms "${KREPLAY_DEBIAN13:-$build/debian13}")
 
-# the runtimes, and the libraries that ours and the programs of the tests are linked with
-tree_packages='libhsa-runtime64-1,libamdhip64-5,libelf1t64,libjansson4'
+# the runtimes, and the libraries that ours and the programs of the tests are linked with; the heavy ones where they are
+# here, as their programs are built then
+tree_packages='libhsa-runtime64-1,libamdhip64-5,libelf1t64,libjansson4,libcmocka0'
+for package in librocrand1 librocsparse0; do
+	[ -n "$(setup_missing $package)" ] || tree_packages=$tree_packages,$package
+done
 
 [ "$(id -u)" -eq 0 ] || setup_die 'it takes root to change into another tree'
 

@@ -4,6 +4,9 @@
  * beneath_table.so (built with TABLE) is named before it in HSA_TOOLS_LIB and exports no function of the runtime's. It is a
  * tool as well (an observer), to know when a snapshot or a restore is on.
  *
+ * A runtime of ROCr 5.3 or later hands its API table to the preloaded library too, which from then on calls what it finds
+ * there and not what is preloaded behind it. So beneath.so is handed the table as well, and before it.
+ *
  *	E2E_FAIL_COPY=K		the K-th copy of each phase fails
  *	E2E_FAIL_PHASE		"snapshot" or "restore"
  *	E2E_FAIL_LATE=1		the copy is accepted, and its signal says that it failed
@@ -26,37 +29,25 @@
 #include "hsa_table.h"
 
 #define EXPORT __attribute__((visibility("default")))
-#ifdef TABLE
-#define RUNTIME(name) static hsa_status_t our_##name
-#define OUR(name) our_##name
-#else
-#define RUNTIME(name) EXPORT hsa_status_t name
-#define OUR(name) name
-#endif
+
+/* Where the API table has them. */
+#define FUNCTIONS(FUNCTION)                                                       \
+	FUNCTION(hsa_amd_memory_async_copy, amd_slot(root, AMD_ASYNC_COPY))       \
+	FUNCTION(hsa_amd_memory_pool_allocate, amd_slot(root, AMD_POOL_ALLOCATE)) \
+	FUNCTION(hsa_signal_create, &root->core->slot[CORE_SIGNAL_CREATE])        \
+	FUNCTION(hsa_amd_signal_create, amd_slot(root, AMD_SIGNAL_CREATE))        \
+	FUNCTION(hsa_signal_destroy, &root->core->slot[CORE_SIGNAL_DESTROY])      \
+	FUNCTION(hsa_system_get_major_extension_table, &root->core->slot[CORE_EXTENSION_TABLE])
 
 static _Atomic int phase; /* an operation of KERNEL_REPLAY, 0 outside */
 static _Atomic uint64_t copies, pools, mallocs;
 static _Atomic int64_t signals;
 
-/* --- the next functions: of the API table, or of the dynamic linker --- */
-
+/* The next functions: of the API table, or of the dynamic linker. */
 static struct {
-	__typeof__(&hsa_amd_memory_async_copy) copy;
-	__typeof__(&hsa_amd_memory_pool_allocate) allocate;
-	__typeof__(&hsa_signal_create) create;
-	__typeof__(&hsa_amd_signal_create) amd_create;
-	__typeof__(&hsa_signal_destroy) destroy;
-	__typeof__(&hsa_system_get_major_extension_table) extension;
+#define MEMBER(name, place) __typeof__(&name) name;
+	FUNCTIONS(MEMBER)
 } next;
-
-#define RESOLVE(member, name)                                        \
-	do {                                                         \
-		if (!next.member) {                                  \
-			void *symbol = dlsym(RTLD_NEXT, #name);      \
-                                                                     \
-			memcpy(&next.member, &symbol, sizeof(symbol)); \
-		}                                                    \
-	} while (0)
 
 /* --- whose allocation is it --- */
 
@@ -133,59 +124,54 @@ static bool copy_fails(void)
 	return phase == wanted && ++copies == number("E2E_FAIL_COPY", 0);
 }
 
-RUNTIME(hsa_amd_memory_async_copy)(void *dst, hsa_agent_t dst_agent, const void *src, hsa_agent_t src_agent,
-					      size_t size, uint32_t num_dep_signals, const hsa_signal_t *dep_signals,
-					      hsa_signal_t completion_signal)
+static hsa_status_t our_hsa_amd_memory_async_copy(void *dst, hsa_agent_t dst_agent, const void *src,
+						  hsa_agent_t src_agent, size_t size, uint32_t num_dep_signals,
+						  const hsa_signal_t *dep_signals, hsa_signal_t completion_signal)
 {
-	RESOLVE(copy, hsa_amd_memory_async_copy);
 	if (!copy_fails())
-		return next.copy(dst, dst_agent, src, src_agent, size, num_dep_signals, dep_signals, completion_signal);
+		return next.hsa_amd_memory_async_copy(dst, dst_agent, src, src_agent, size, num_dep_signals, dep_signals,
+						      completion_signal);
 	if (!getenv("E2E_FAIL_LATE"))
 		return HSA_STATUS_ERROR_OUT_OF_RESOURCES;
 	hsa_signal_store_screlease(completion_signal, -1);
 	return HSA_STATUS_SUCCESS;
 }
 
-RUNTIME(hsa_amd_memory_pool_allocate)(hsa_amd_memory_pool_t pool, size_t size, uint32_t flags, void **ptr)
+static hsa_status_t our_hsa_amd_memory_pool_allocate(hsa_amd_memory_pool_t pool, size_t size, uint32_t flags, void **ptr)
 {
 	find();
-	RESOLVE(allocate, hsa_amd_memory_pool_allocate);
 	if (phase == KREPLAY_KERNEL_REPLAY_SNAPSHOT && ++pools >= number("E2E_FAIL_POOL", UINT64_MAX))
 		return HSA_STATUS_ERROR_OUT_OF_RESOURCES;
-	return next.allocate(pool, size, flags, ptr);
+	return next.hsa_amd_memory_pool_allocate(pool, size, flags, ptr);
 }
 
-RUNTIME(hsa_system_get_major_extension_table)(uint16_t extension, uint16_t version_major, size_t table_length,
-							 void *table)
+static hsa_status_t our_hsa_system_get_major_extension_table(uint16_t extension, uint16_t version_major,
+							     size_t table_length, void *table)
 {
 	find();
-	RESOLVE(extension, hsa_system_get_major_extension_table);
 	if (getenv("E2E_FAIL_LOADER") && is_library(__builtin_return_address(0)))
 		return HSA_STATUS_ERROR;
-	return next.extension(extension, version_major, table_length, table);
+	return next.hsa_system_get_major_extension_table(extension, version_major, table_length, table);
 }
 
-RUNTIME(hsa_signal_create)(hsa_signal_value_t initial_value, uint32_t num_consumers,
-				      const hsa_agent_t *consumers, hsa_signal_t *signal)
+static hsa_status_t our_hsa_signal_create(hsa_signal_value_t initial_value, uint32_t num_consumers,
+					  const hsa_agent_t *consumers, hsa_signal_t *signal)
 {
-	RESOLVE(create, hsa_signal_create);
 	signals++;
-	return next.create(initial_value, num_consumers, consumers, signal);
+	return next.hsa_signal_create(initial_value, num_consumers, consumers, signal);
 }
 
-RUNTIME(hsa_amd_signal_create)(hsa_signal_value_t initial_value, uint32_t num_consumers,
-					  const hsa_agent_t *consumers, uint64_t attributes, hsa_signal_t *signal)
+static hsa_status_t our_hsa_amd_signal_create(hsa_signal_value_t initial_value, uint32_t num_consumers,
+					      const hsa_agent_t *consumers, uint64_t attributes, hsa_signal_t *signal)
 {
-	RESOLVE(amd_create, hsa_amd_signal_create);
 	signals++;
-	return next.amd_create(initial_value, num_consumers, consumers, attributes, signal);
+	return next.hsa_amd_signal_create(initial_value, num_consumers, consumers, attributes, signal);
 }
 
-RUNTIME(hsa_signal_destroy)(hsa_signal_t signal)
+static hsa_status_t our_hsa_signal_destroy(hsa_signal_t signal)
 {
-	RESOLVE(destroy, hsa_signal_destroy);
 	signals--;
-	return next.destroy(signal);
+	return next.hsa_signal_destroy(signal);
 }
 
 EXPORT int64_t beneath_signals_alive(void);
@@ -195,13 +181,46 @@ EXPORT int64_t beneath_signals_alive(void)
 	return signals;
 }
 
-#define PATCH(place, member, name)                      \
+/* --- the ways in --- */
+
+#ifdef TABLE
+#define PASS_THROUGH(name, place)
+#else
+/* Each exported function is a jump: into ours, or past us, once the library calls ours by the API table. */
+#define EXPORTED(name, place)                                                   \
+	static __attribute__((used)) __typeof__(&name) way_##name = our_##name; \
+	__asm__(".text\n"                                                       \
+		".globl " #name "\n"                                            \
+		".type " #name ", @function\n"                                  \
+		#name ":\n"                                                     \
+		"	jmp *way_" #name "(%rip)\n"                             \
+		".size " #name ", . - " #name "\n");
+#define LINK(way, name)                                 \
 	do {                                            \
-		void **slot = (place);                  \
+		void *symbol = dlsym(RTLD_NEXT, #name); \
                                                         \
-		memcpy(&next.member, slot, sizeof(void *)); \
-		*slot = (void *)OUR(name);              \
-	} while (0)
+		memcpy(&way, &symbol, sizeof(symbol));  \
+	} while (0);
+#define LINK_NEXT(name, place) LINK(next.name, name)
+#define PASS_THROUGH(name, place) LINK(way_##name, name)
+
+FUNCTIONS(EXPORTED)
+
+__attribute__((constructor)) static void link_next(void)
+{
+	FUNCTIONS(LINK_NEXT)
+}
+
+EXPORT const uint32_t HSA_AMD_TOOL_PRIORITY = 1; /* the lowest first, and the library after us */
+#endif
+
+#define PATCH(name, place)                                \
+	do {                                              \
+		void **slot = (place);                    \
+                                                          \
+		memcpy(&next.name, slot, sizeof(void *)); \
+		*slot = (void *)our_##name;               \
+	} while (0);
 
 EXPORT bool OnLoad(struct hsa_tables *root, uint64_t runtime_version, uint64_t failed_tools,
 		   const char *const *failed_tool_names);
@@ -210,12 +229,8 @@ EXPORT void OnUnload(void);
 EXPORT bool OnLoad(struct hsa_tables *root, uint64_t runtime_version, uint64_t failed_tools,
 		   const char *const *failed_tool_names)
 {
-	PATCH(amd_slot(root, AMD_ASYNC_COPY), copy, hsa_amd_memory_async_copy);
-	PATCH(amd_slot(root, AMD_POOL_ALLOCATE), allocate, hsa_amd_memory_pool_allocate);
-	PATCH(&root->core->slot[CORE_SIGNAL_CREATE], create, hsa_signal_create);
-	PATCH(amd_slot(root, AMD_SIGNAL_CREATE), amd_create, hsa_amd_signal_create);
-	PATCH(&root->core->slot[CORE_SIGNAL_DESTROY], destroy, hsa_signal_destroy);
-	PATCH(&root->core->slot[CORE_EXTENSION_TABLE], extension, hsa_system_get_major_extension_table);
+	FUNCTIONS(PASS_THROUGH)
+	FUNCTIONS(PATCH)
 	return true;
 }
 
