@@ -1,14 +1,13 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# run.sh TARGET CORPUS [DICTIONARY]: the seeds, and then what libFuzzer makes of them: the same inputs each time, within ten
-# seconds, since whoever changes something else is not to be stopped by what a random input has found. New ones, from a
-# seed that is printed, for five minutes with KREPLAY_NIGHTLY=1, for KREPLAY_FUZZ_SECONDS when that is set. An input
-# that fails is kept and named.
+# run.sh TARGET CORPUS [DICTIONARY]: the seeds, and then for a minute what libFuzzer makes of them, in the same order each
+# time: what a random input finds is not to stop whoever changes something else. New ones, from a seed that is printed, for
+# five minutes with KREPLAY_NIGHTLY=1, for KREPLAY_FUZZ_SECONDS when that is set. An input that fails is kept and named.
 set -u
 target=$1
 corpus=$2
 dictionary=${3:-}
-limit='-seed=20260303 -runs=20000 -max_total_time=10'
+limit='-seed=20260303 -max_total_time=60'
 [ -z "${KREPLAY_NIGHTLY:-}" ] || limit=-max_total_time=300
 [ -z "${KREPLAY_FUZZ_SECONDS:-}" ] || limit=-max_total_time=$KREPLAY_FUZZ_SECONDS
 

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include "engine_test.h"
 
+#include <pthread.h>
+#include <stdatomic.h>
+
 #include "core/tracker.h"
 #include "kreplay/kreplay.h"
 
@@ -172,6 +175,61 @@ agrees_with_a_plain_list(void **state)
 	assert_true(kr_tracker_complete());
 }
 
+/* Each thread in addresses of its own, while this one asks for sums and for what holds an address. */
+
+static _Atomic unsigned at_work;
+
+static void *
+come_and_go(void *arg)
+{
+	uintptr_t first = (uintptr_t)arg;
+	unsigned seed = (unsigned)(first >> 32);
+	bool live[64] = {false};
+
+	for (int i = 0; i < 500000; i++) {
+		unsigned n = (unsigned)rand_r(&seed) % 64;
+		void *base = (void *)(first + n * 0x1000);
+		struct kr_allocation a;
+
+		if (live[n]) {
+			assert_true(kr_tracker_take(base, &a));
+			assert_int_equal(a.size, 0x1000);
+		} else {
+			kr_tracker_add(base, 0x1000, STAND_IN_DEVICE_POOL, 0, KREPLAY_REGION_POOL);
+		}
+		live[n] = !live[n];
+	}
+	for (unsigned n = 0; n < 64; n++)
+		if (live[n])
+			kr_tracker_remove((void *)(first + n * 0x1000));
+	atomic_fetch_sub(&at_work, 1);
+	return NULL;
+}
+
+static void
+threads_come_and_go_at_once(void **state)
+{
+	pthread_t thread[4];
+	struct kr_scope scope;
+	struct kr_allocation a;
+
+	atomic_store(&at_work, 4);
+	for (uintptr_t i = 0; i < 4; i++)
+		assert_int_equal(pthread_create(&thread[i], NULL, come_and_go, (void *)((i + 1) << 32)), 0);
+	while (atomic_load(&at_work) > 0) {
+		kr_tracker_scope(gpu, &scope);
+		assert_true(scope.regions <= 4 * 64);
+		assert_int_equal(scope.bytes, scope.regions * 0x1000);
+		if (kr_tracker_find((void *)(((uintptr_t)1 << 32) + 0x2123), &a))
+			assert_int_equal(a.base, ((uintptr_t)1 << 32) + 0x2000);
+	}
+	for (unsigned i = 0; i < 4; i++)
+		pthread_join(thread[i], NULL);
+	kr_tracker_scope(gpu, &scope);
+	assert_int_equal(scope.regions, 0);
+	assert_true(kr_tracker_complete());
+}
+
 static void
 follows_the_hooks(void **state)
 {
@@ -241,6 +299,7 @@ main(void)
 		cmocka_unit_test_setup(what_overlaps_was_freed_behind_our_back, setup),
 		cmocka_unit_test_setup(the_last_life_of_an_address_counts, setup),
 		cmocka_unit_test_setup(agrees_with_a_plain_list, setup),
+		cmocka_unit_test_setup(threads_come_and_go_at_once, setup),
 		cmocka_unit_test_setup(follows_the_hooks, setup),
 	};
 
