@@ -11,6 +11,7 @@
 struct foreign {
 	struct foreign *next;
 	hsa_queue_t *queue;
+	hsa_signal_t doorbell; /* the queue may be gone with the runtime that it was made by */
 	struct kr_agent *agent;
 	unsigned references; /* the runtime may hand out one queue several times */
 	hsa_signal_t drained;
@@ -29,10 +30,12 @@ kr_foreign_add(hsa_queue_t *queue, struct kr_agent *agent)
 	struct foreign *f;
 
 	pthread_mutex_lock(&foreign.mutex);
-	for (f = foreign.list; f != NULL && f->queue != queue; f = f->next)
+	/* Another agent's has the address of one that went with its runtime. */
+	for (f = foreign.list; f != NULL && (f->queue != queue || f->agent != agent); f = f->next)
 		;
 	if (f == NULL && (f = calloc(1, sizeof(*f))) != NULL) {
 		f->queue = queue;
+		f->doorbell = queue->doorbell_signal;
 		f->agent = agent;
 		f->next = foreign.list;
 		foreign.list = f;
@@ -45,16 +48,19 @@ kr_foreign_add(hsa_queue_t *queue, struct kr_agent *agent)
 	pthread_mutex_unlock(&foreign.mutex);
 }
 
-void
+struct kr_agent *
 kr_foreign_remove(const hsa_queue_t *queue)
 {
+	struct kr_agent *agent = NULL;
 	struct foreign **at, *f;
 
 	if (foreign.count == 0)
-		return;
+		return NULL;
 	pthread_mutex_lock(&foreign.mutex);
 	for (at = &foreign.list; (f = *at) != NULL && f->queue != queue; at = &f->next)
 		;
+	if (f != NULL)
+		agent = f->agent;
 	if (f != NULL && --f->references == 0) {
 		*at = f->next;
 		foreign.count--;
@@ -63,6 +69,7 @@ kr_foreign_remove(const hsa_queue_t *queue)
 		free(f);
 	}
 	pthread_mutex_unlock(&foreign.mutex);
+	return agent;
 }
 
 struct kr_agent *
@@ -74,7 +81,7 @@ kr_foreign_of_doorbell(hsa_signal_t signal)
 		return NULL;
 	pthread_mutex_lock(&foreign.mutex);
 	for (struct foreign *f = foreign.list; f != NULL && agent == NULL; f = f->next)
-		if (f->queue->doorbell_signal.handle == signal.handle)
+		if (f->doorbell.handle == signal.handle)
 			agent = f->agent;
 	pthread_mutex_unlock(&foreign.mutex);
 	return agent;

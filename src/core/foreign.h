@@ -15,7 +15,8 @@
 #include "core/agents.h"
 
 void kr_foreign_add(hsa_queue_t *queue, struct kr_agent *agent);
-void kr_foreign_remove(const hsa_queue_t *queue);
+/* The queue's agent, for kr_foreign_add when it stays after all; NULL: it was not known. */
+struct kr_agent *kr_foreign_remove(const hsa_queue_t *queue);
 
 /* The agent of the queue whose doorbell this is; NULL: none. A load when there
  * are no such queues. */

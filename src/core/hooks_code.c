@@ -26,6 +26,8 @@ kr_hook_hsa_executable_load_program_code_object(hsa_executable_t executable, hsa
 {
 	hsa_status_t status = kr_next.hsa_executable_load_program_code_object(executable, reader, options, loaded);
 
+	if (kr_snapshot_make_room(status, NULL)) /* of no agent's: host memory */
+		status = kr_next.hsa_executable_load_program_code_object(executable, reader, options, loaded);
 	if (status == HSA_STATUS_SUCCESS)
 		kr_code_loaded(executable);
 	return status;

@@ -72,26 +72,6 @@ kr_hook_hsa_amd_memory_pool_free(void *ptr)
 	return release(ptr, kr_next.hsa_amd_memory_pool_free);
 }
 
-/* An agent with access to another agent's memory can write what no snapshot of
- * its own memory holds. */
-hsa_status_t
-kr_hook_hsa_amd_agents_allow_access(uint32_t num_agents, const hsa_agent_t *agents, const uint32_t *flags,
-                                    const void *ptr)
-{
-	hsa_status_t status = kr_next.hsa_amd_agents_allow_access(num_agents, agents, flags, ptr);
-	struct kr_allocation a;
-	struct kr_agent *agent;
-
-	if (status != HSA_STATUS_SUCCESS || !kr_tracker_find(ptr, &a) || a.agent == NULL)
-		return status;
-	for (uint32_t i = 0; i < num_agents; i++) {
-		agent = kr_agent_find(agents[i]);
-		if (agent != NULL && agent != a.agent)
-			atomic_store(&agent->writes_peers, true);
-	}
-	return status;
-}
-
 hsa_status_t
 kr_hook_hsa_amd_ipc_memory_attach(const hsa_amd_ipc_memory_t *handle, size_t len, uint32_t num_agents,
                                   const hsa_agent_t *mapping_agents, void **mapped_ptr)
@@ -110,6 +90,29 @@ kr_hook_hsa_amd_ipc_memory_detach(void *mapped_ptr)
 
 	if (status == HSA_STATUS_SUCCESS)
 		kr_tracker_detach(mapped_ptr);
+	return status;
+}
+
+/* A buffer of another driver or program. */
+hsa_status_t
+kr_hook_hsa_amd_interop_map_buffer(uint32_t num_agents, hsa_agent_t *agents, int interop_handle, uint32_t flags,
+                                   size_t *size, void **ptr, size_t *metadata_size, const void **metadata)
+{
+	hsa_status_t status = kr_next.hsa_amd_interop_map_buffer(num_agents, agents, interop_handle, flags, size, ptr,
+								 metadata_size, metadata);
+
+	if (status == HSA_STATUS_SUCCESS)
+		kr_tracker_attach(*ptr);
+	return status;
+}
+
+hsa_status_t
+kr_hook_hsa_amd_interop_unmap_buffer(void *ptr)
+{
+	hsa_status_t status = kr_next.hsa_amd_interop_unmap_buffer(ptr);
+
+	if (status == HSA_STATUS_SUCCESS)
+		kr_tracker_detach(ptr);
 	return status;
 }
 

@@ -19,7 +19,7 @@ kr_hook_hsa_queue_create(hsa_agent_t agent, uint32_t size, hsa_queue_type32_t ty
                          void (*callback)(hsa_status_t, hsa_queue_t *, void *), void *data,
                          uint32_t private_segment_size, uint32_t group_segment_size, hsa_queue_t **queue)
 {
-	if (!kr_engine_active() || kr_agent_find(agent) == NULL)
+	if (!kr_engine_active())
 		return kr_next.hsa_queue_create(agent, size, type, callback, data, private_segment_size,
 						group_segment_size, queue);
 	/* A cooperative queue is the runtime's own, shared by all who ask for one. */
@@ -33,11 +33,16 @@ hsa_status_t
 kr_hook_hsa_queue_destroy(hsa_queue_t *queue)
 {
 	struct kr_proxy *p = kr_proxy_of_queue(queue);
+	struct kr_agent *agent;
+	hsa_status_t status;
 
 	if (p != NULL)
 		return kr_proxy_destroy(p);
-	kr_foreign_remove(queue);
-	return kr_next.hsa_queue_destroy(queue);
+	agent = kr_foreign_remove(queue);
+	status = kr_next.hsa_queue_destroy(queue);
+	if (status != HSA_STATUS_SUCCESS && agent != NULL)
+		kr_foreign_add(queue, agent);
+	return status;
 }
 
 hsa_status_t

@@ -636,6 +636,7 @@ kr_tracker_clear(void)
 	tracker.pending_count = 0;
 	tracker.sorted.count = tracker.fresh.count = 0;
 	tracker.stale = false;
+	atomic_store(&tracker.attached, 0);
 	tracker.lists = 0;
 	memset(tracker.list, 0, sizeof(tracker.list));
 	kr_unlock(&tracker.lock);

@@ -12,68 +12,6 @@
 
 enum { BYTES = 4096 };
 
-/* ---- the newer runtime ---- */
-
-static uint64_t handles;
-
-static hsa_status_t
-handle_create(hsa_amd_memory_pool_t pool, size_t size, uint32_t type, uint64_t flags, struct kr_vmem_handle *handle)
-{
-	handle->handle = 0x1000 + 16 * ++handles;
-	return HSA_STATUS_SUCCESS;
-}
-
-static hsa_status_t
-map(void *va, size_t size, size_t in_offset, struct kr_vmem_handle handle, uint64_t flags)
-{
-	return va != NULL ? HSA_STATUS_SUCCESS : HSA_STATUS_ERROR_INVALID_ARGUMENT;
-}
-
-static bool unmap_fails;
-
-static hsa_status_t
-unmap(void *va, size_t size)
-{
-	return unmap_fails ? HSA_STATUS_ERROR : HSA_STATUS_SUCCESS;
-}
-
-static hsa_status_t
-copy_on_engine(void *dst, hsa_agent_t dst_agent, const void *src, hsa_agent_t src_agent, size_t size, uint32_t num_deps,
-	       const hsa_signal_t *deps, hsa_signal_t done, uint32_t engine, bool force)
-{
-	return kr_next.hsa_amd_memory_async_copy(dst, dst_agent, src, src_agent, size, num_deps, deps, done);
-}
-
-struct batch {
-	uint32_t *to, value;
-};
-
-static hsa_status_t
-batch_copy(const void *ops, uint32_t num_ops, uint32_t num_deps, const hsa_signal_t *deps)
-{
-	const struct batch *batch = ops;
-
-	for (uint32_t i = 0; i < num_ops; i++)
-		*batch[i].to = batch[i].value;
-	return HSA_STATUS_SUCCESS;
-}
-
-static int
-newer_setup(void **state)
-{
-	int error = replay_setup(state);
-
-	kr_next.hsa_amd_vmem_handle_create = handle_create;
-	kr_next.hsa_amd_vmem_map = map;
-	kr_next.hsa_amd_vmem_unmap = unmap;
-	kr_next.hsa_amd_memory_async_copy_on_engine = copy_on_engine;
-	kr_next.hsa_amd_memory_async_batch_copy = batch_copy;
-	unmap_fails = false;
-	return error;
-}
-
-#define NEWER_TEST(name) cmocka_unit_test_setup_teardown(name, newer_setup, replay_teardown)
-
 /* ---- virtual memory ---- */
 
 static void
@@ -86,21 +24,30 @@ dispatch_on(uint32_t *where)
 }
 
 static uint32_t *
-mapped(uint64_t pool)
+mapped(struct kr_vmem_handle handle)
 {
-	struct kr_vmem_handle handle = {0};
+	const struct kr_vmem_access access = {HSA_ACCESS_PERMISSION_RW, STAND_IN_GPU};
 	uint32_t *va = calloc(1, BYTES);
 
 	assert_non_null(va);
-	assert_int_equal(kr_hook_hsa_amd_vmem_handle_create((hsa_amd_memory_pool_t){pool}, BYTES, 0, 0, &handle), 0);
 	assert_int_equal(kr_hook_hsa_amd_vmem_map(va, BYTES, 0, handle, 0), 0);
+	assert_int_equal(kr_hook_hsa_amd_vmem_set_access(va, BYTES, &access, 1), 0);
 	return va;
+}
+
+static uint32_t *
+made(uint64_t pool)
+{
+	struct kr_vmem_handle handle = {0};
+
+	assert_int_equal(kr_hook_hsa_amd_vmem_handle_create((hsa_amd_memory_pool_t){pool}, BYTES, 0, 0, &handle), 0);
+	return mapped(handle);
 }
 
 static void
 mapped_memory_is_in_scope(void **state)
 {
-	uint32_t *va = mapped(STAND_IN_DEVICE_POOL);
+	uint32_t *va = made(STAND_IN_DEVICE_POOL);
 
 	dispatch_on(va);
 	assert_int_equal(*va, 1); /* five passes, one execution */
@@ -108,13 +55,12 @@ mapped_memory_is_in_scope(void **state)
 	assert_false(saw.flags & KREPLAY_FLAG_PEER_MEMORY);
 
 	/* an unmap that fails changes nothing */
-	unmap_fails = true;
+	stand_in.vmem_unmap = (struct stand_in_point){.fail_at = 1};
 	assert_int_not_equal(kr_hook_hsa_amd_vmem_unmap(va, BYTES), 0);
 	dispatch_on(va);
 	assert_int_equal(*va, 2);
 	assert_int_equal(saw.snapshot_bytes, 1024 + BYTES);
 
-	unmap_fails = false;
 	assert_int_equal(kr_hook_hsa_amd_vmem_unmap(va, BYTES), 0);
 	dispatch_on(cell);
 	assert_int_equal(saw.snapshot_bytes, 1024);
@@ -124,7 +70,7 @@ mapped_memory_is_in_scope(void **state)
 static void
 mapped_memory_of_another_kind_is_left_out(void **state)
 {
-	uint32_t *host = mapped(STAND_IN_HOST_POOL), *theirs = mapped(STAND_IN_DEVICE_POOL2);
+	uint32_t *host = made(STAND_IN_HOST_POOL), *theirs = made(STAND_IN_DEVICE_POOL2);
 
 	dispatch_on(cell);
 	assert_int_equal(saw.snapshot_bytes, 1024);
@@ -141,9 +87,11 @@ mapped_memory_of_another_kind_is_left_out(void **state)
 static void
 mapped_memory_of_another_process_is_said(void **state)
 {
-	void *va = calloc(1, BYTES);
+	struct kr_vmem_handle handle = {0};
+	uint32_t *va;
 
-	assert_int_equal(kr_hook_hsa_amd_vmem_map(va, BYTES, 0, (struct kr_vmem_handle){0xabcd0}, 0), 0);
+	assert_int_equal(kr_hook_hsa_amd_vmem_import_shareable_handle(STAND_IN_THEIRS, &handle), 0);
+	va = mapped(handle);
 	dispatch_on(cell);
 	assert_true(saw.flags & KREPLAY_FLAG_PEER_MEMORY);
 	assert_int_equal(saw.snapshot_bytes, 1024);
@@ -164,7 +112,7 @@ static void *
 copy_away(void *arg)
 {
 	static const uint32_t source = 77;
-	struct batch batch = {target, 77};
+	struct stand_in_batch batch = {target, &source};
 	hsa_signal_t end = stand_in_signal(1);
 
 	if (in_batch) {
@@ -223,11 +171,11 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		NEWER_TEST(mapped_memory_is_in_scope),
-		NEWER_TEST(mapped_memory_of_another_kind_is_left_out),
-		NEWER_TEST(mapped_memory_of_another_process_is_said),
-		NEWER_TEST(a_copy_on_an_engine_waits_for_the_window),
-		NEWER_TEST(a_batch_of_copies_waits_for_the_window),
+		REPLAY_TEST(mapped_memory_is_in_scope),
+		REPLAY_TEST(mapped_memory_of_another_kind_is_left_out),
+		REPLAY_TEST(mapped_memory_of_another_process_is_said),
+		REPLAY_TEST(a_copy_on_an_engine_waits_for_the_window),
+		REPLAY_TEST(a_batch_of_copies_waits_for_the_window),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -74,12 +74,14 @@ stand_in_reset(void)
 	memset(&stand_in, 0, sizeof(stand_in));
 	stand_in_reset_queues();
 	stand_in_reset_memory();
+	stand_in_reset_newer();
 	put_system(&next);
 	stand_in_put_signals(&next);
 	stand_in_put_queues(&next);
 	stand_in_put_memory(&next);
 	stand_in_put_agents(&next);
 	stand_in_put_code(&next);
+	stand_in_put_newer(&next);
 	kr_next = next; /* at once: threads of the engine's call through it */
 }
 

@@ -35,14 +35,16 @@ struct stand_in {
 	struct stand_in_point copy, pool_allocate, signal_create, queue_create, soft_queue_create;
 	/* copy_end: the copy is accepted and then fails. run: a dispatch ends in an error of its queue. */
 	struct stand_in_point copy_end, run, allow_access, reader_create, executable_create, load_code, freeze, symbol;
+	struct stand_in_point memory_free, ipc, lock, pool_access, queue_destroy, counted_release;
+	struct stand_in_point vmem_release, vmem_unmap, vmem_access;
 	unsigned live_signals, live_queues, live_allocations, live_executables, live_readers;
 	uint64_t full_pool;   /* this pool has no room */
 	uint64_t largest_pinned; /* bytes of one allocation of the host pool; 0: no limit */
 	uint64_t device_room; /* bytes of both device pools together; 0: no limit */
 	unsigned executed; /* dispatch packets */
 	unsigned barriers; /* barrier packets that were resolved */
+	hsa_amd_copy_direction_t rect_direction; /* of the last copy of a box */
 	bool threaded;         /* a thread of the device's executes packets, not who rings */
-	bool hold_copies;      /* asynchronous copies wait for stand_in_release_copies() */
 	bool lose_completions; /* dispatches run, but their signals stay as they are */
 	uint64_t clock; /* time stamps: goes up by one a reading */
 
@@ -71,7 +73,13 @@ uint64_t stand_in_dispatch(hsa_queue_t *queue, stand_in_kernel kernel, void *ker
 uint64_t stand_in_write(hsa_queue_t *queue, stand_in_kernel kernel, void *kernarg, hsa_signal_t completion);
 hsa_signal_t stand_in_signal(hsa_signal_value_t initial);
 
-/* Carries out, in order, the copies that were held. */
-void stand_in_release_copies(void);
+/* What is imported is another process's memory; otherwise it is that of the handle. */
+#define STAND_IN_THEIRS (-1)
+
+/* An operation of a batch of copies. */
+struct stand_in_batch {
+	uint32_t *to;
+	const uint32_t *from;
+};
 
 #endif

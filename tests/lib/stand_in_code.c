@@ -17,13 +17,13 @@ static hsa_status_t
 load_program_code(hsa_executable_t e, hsa_code_object_reader_t r, const char *options,
                   hsa_loaded_code_object_t *loaded)
 {
-	return HSA_STATUS_SUCCESS;
+	return stand_in_fails(&stand_in.load_code) ? HSA_STATUS_ERROR_OUT_OF_RESOURCES : HSA_STATUS_SUCCESS;
 }
 
 static hsa_status_t
 load_code(hsa_executable_t e, hsa_agent_t agent, hsa_code_object_t object, const char *options)
 {
-	return HSA_STATUS_SUCCESS;
+	return stand_in_fails(&stand_in.load_code) ? HSA_STATUS_ERROR_OUT_OF_RESOURCES : HSA_STATUS_SUCCESS;
 }
 
 static hsa_status_t

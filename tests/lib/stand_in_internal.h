@@ -23,11 +23,13 @@ void *stand_in_run_device(void *unused);
 
 void stand_in_reset_queues(void);
 void stand_in_reset_memory(void);
+void stand_in_reset_newer(void);
 
 void stand_in_put_signals(struct kr_next *next);
 void stand_in_put_queues(struct kr_next *next);
 void stand_in_put_memory(struct kr_next *next);
 void stand_in_put_agents(struct kr_next *next);
 void stand_in_put_code(struct kr_next *next);
+void stand_in_put_newer(struct kr_next *next);
 
 #endif

@@ -73,6 +73,8 @@ memory_allocate(hsa_region_t region, size_t size, void **ptr)
 static hsa_status_t
 memory_free(void *ptr)
 {
+	if (stand_in_fails(&stand_in.memory_free))
+		return HSA_STATUS_ERROR;
 	if (device_used != 0)
 		forget_size(ptr);
 	free(ptr);
@@ -95,16 +97,6 @@ memory_fill(void *ptr, uint32_t value, size_t count)
 	return HSA_STATUS_SUCCESS;
 }
 
-/* The copy engine: one, in order. */
-#define MAX_HELD 65536
-static struct held {
-	void *dst;
-	const void *src;
-	size_t size;
-	hsa_signal_t completion;
-} held[MAX_HELD];
-static unsigned held_count, held_done;
-
 static hsa_status_t
 async_copy(void *dst, hsa_agent_t dst_agent, const void *src, hsa_agent_t src_agent, size_t size, uint32_t n,
            const hsa_signal_t *deps, hsa_signal_t completion)
@@ -112,31 +104,22 @@ async_copy(void *dst, hsa_agent_t dst_agent, const void *src, hsa_agent_t src_ag
 	if (stand_in_fails(&stand_in.copy))
 		return HSA_STATUS_ERROR_OUT_OF_RESOURCES;
 	pthread_mutex_lock(&stand_in_mutex);
-	held[held_count++ % MAX_HELD] = (struct held){dst, src, size, completion};
+	if (stand_in_fails(&stand_in.copy_end)) {
+		__atomic_store_n(&kr_signal_amd(completion)->value, -1, __ATOMIC_SEQ_CST);
+		stand_in_signal_changed();
+	} else {
+		memcpy(dst, src, size);
+		if (completion.handle != 0)
+			kr_next.hsa_signal_subtract_screlease(completion, 1);
+	}
 	pthread_mutex_unlock(&stand_in_mutex);
-	if (!stand_in.hold_copies)
-		stand_in_release_copies();
 	return HSA_STATUS_SUCCESS;
 }
 
-void
-stand_in_release_copies(void)
+static char *
+place_in(const hsa_pitched_ptr_t *p, const hsa_dim3_t *at, uint32_t y, uint32_t z)
 {
-	pthread_mutex_lock(&stand_in_mutex);
-	stand_in.hold_copies = false;
-	while (held_done < held_count) {
-		struct held copy = held[held_done++ % MAX_HELD];
-
-		if (stand_in_fails(&stand_in.copy_end)) {
-			__atomic_store_n(&kr_signal_amd(copy.completion)->value, -1, __ATOMIC_SEQ_CST);
-			stand_in_signal_changed();
-			continue;
-		}
-		memcpy(copy.dst, copy.src, copy.size);
-		if (copy.completion.handle != 0)
-			kr_next.hsa_signal_subtract_screlease(copy.completion, 1);
-	}
-	pthread_mutex_unlock(&stand_in_mutex);
+	return (char *)p->base + (at->z + z) * p->slice + (at->y + y) * p->pitch + at->x;
 }
 
 static hsa_status_t
@@ -144,7 +127,17 @@ async_copy_rect(const hsa_pitched_ptr_t *dst, const hsa_dim3_t *dst_offset, cons
                 const hsa_dim3_t *src_offset, const hsa_dim3_t *range, hsa_agent_t agent, hsa_amd_copy_direction_t dir,
                 uint32_t n, const hsa_signal_t *deps, hsa_signal_t completion)
 {
-	return HSA_STATUS_ERROR_INVALID_ARGUMENT;
+	if (dst == NULL || dst_offset == NULL || src == NULL || src_offset == NULL || range == NULL)
+		return HSA_STATUS_ERROR_INVALID_ARGUMENT;
+	stand_in.rect_direction = dir;
+	pthread_mutex_lock(&stand_in_mutex);
+	for (uint32_t z = 0; z < range->z; z++)
+		for (uint32_t y = 0; y < range->y; y++)
+			memcpy(place_in(dst, dst_offset, y, z), place_in(src, src_offset, y, z), range->x);
+	pthread_mutex_unlock(&stand_in_mutex);
+	if (completion.handle != 0)
+		kr_next.hsa_signal_subtract_screlease(completion, 1);
+	return HSA_STATUS_SUCCESS;
 }
 
 static hsa_status_t
@@ -157,13 +150,21 @@ static hsa_status_t
 ipc_attach(const hsa_amd_ipc_memory_t *handle, size_t len, uint32_t n, const hsa_agent_t *agents, void **ptr)
 {
 	*ptr = (void *)(uintptr_t)0x1000;
-	return HSA_STATUS_SUCCESS;
+	return stand_in_fails(&stand_in.ipc) ? HSA_STATUS_ERROR : HSA_STATUS_SUCCESS;
+}
+
+static hsa_status_t
+interop_map(uint32_t n, hsa_agent_t *agents, int handle, uint32_t flags, size_t *size, void **ptr, size_t *metadata_size,
+            const void **metadata)
+{
+	*size = 64;
+	return ipc_attach(NULL, *size, n, agents, ptr);
 }
 
 static hsa_status_t
 ipc_detach(void *ptr)
 {
-	return HSA_STATUS_SUCCESS;
+	return stand_in_fails(&stand_in.ipc) ? HSA_STATUS_ERROR : HSA_STATUS_SUCCESS;
 }
 
 /* All memory is the host's, so every agent reaches all of it. */
@@ -171,14 +172,15 @@ static hsa_status_t
 pool_access(hsa_agent_t agent, hsa_amd_memory_pool_t pool, hsa_amd_agent_memory_pool_info_t info, void *value)
 {
 	*(hsa_amd_memory_pool_access_t *)value = HSA_AMD_MEMORY_POOL_ACCESS_ALLOWED_BY_DEFAULT;
-	return HSA_STATUS_SUCCESS;
+	return stand_in_fails(&stand_in.pool_access) ? HSA_STATUS_ERROR : HSA_STATUS_SUCCESS;
 }
 
 static hsa_status_t
 memory_lock(void *host, size_t size, hsa_agent_t *agents, int n, void **agent_ptr)
 {
-	*agent_ptr = host;
-	return HSA_STATUS_SUCCESS;
+	if (agent_ptr != NULL)
+		*agent_ptr = host;
+	return stand_in_fails(&stand_in.lock) ? HSA_STATUS_ERROR : HSA_STATUS_SUCCESS;
 }
 
 static hsa_status_t
@@ -204,7 +206,6 @@ memory_unlock(void *host)
 void
 stand_in_reset_memory(void)
 {
-	held_count = held_done = 0;
 	memset(on_device, 0, sizeof(on_device));
 	device_used = 0;
 }
@@ -227,5 +228,7 @@ stand_in_put_memory(struct kr_next *next)
 	next->hsa_amd_pointer_info = pointer_info;
 	next->hsa_amd_ipc_memory_attach = ipc_attach;
 	next->hsa_amd_ipc_memory_detach = ipc_detach;
+	next->hsa_amd_interop_map_buffer = interop_map;
+	next->hsa_amd_interop_unmap_buffer = ipc_detach;
 	next->hsa_amd_agents_allow_access = allow_access;
 }

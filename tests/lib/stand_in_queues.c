@@ -194,6 +194,8 @@ queue_destroy(hsa_queue_t *queue)
 {
 	struct queue *q = (struct queue *)queue;
 
+	if (stand_in_fails(&stand_in.queue_destroy))
+		return HSA_STATUS_ERROR_INVALID_QUEUE;
 	pthread_mutex_lock(&stand_in_mutex);
 	while (q->busy)
 		pthread_cond_wait(&stand_in_changed, &stand_in_mutex);
@@ -237,6 +239,8 @@ store_write_index(const hsa_queue_t *queue, uint64_t value)
 static hsa_status_t
 set_profiler(hsa_queue_t *queue, int enable)
 {
+	if (((struct queue *)queue)->soft)
+		return HSA_STATUS_ERROR_INVALID_QUEUE;
 	AMD_HSA_BITS_SET(((amd_queue_t *)queue)->queue_properties, AMD_QUEUE_PROPERTIES_ENABLE_PROFILING,
 			 (uint32_t)enable);
 	return HSA_STATUS_SUCCESS;
@@ -256,6 +260,12 @@ set_mask(const hsa_queue_t *queue, uint32_t bits, const uint32_t *mask)
 
 static hsa_status_t
 get_mask(const hsa_queue_t *queue, uint32_t bits, uint32_t *mask)
+{
+	return ((const struct queue *)queue)->soft ? HSA_STATUS_ERROR_INVALID_QUEUE : HSA_STATUS_SUCCESS;
+}
+
+static hsa_status_t
+get_info(hsa_queue_t *queue, uint32_t attribute, void *value)
 {
 	return ((const struct queue *)queue)->soft ? HSA_STATUS_ERROR_INVALID_QUEUE : HSA_STATUS_SUCCESS;
 }
@@ -300,6 +310,7 @@ stand_in_put_queues(struct kr_next *next)
 	next->hsa_amd_queue_cu_set_mask = set_mask;
 	next->hsa_amd_queue_cu_get_mask = get_mask;
 	next->hsa_amd_queue_set_priority = set_priority;
+	next->hsa_amd_queue_get_info = get_info;
 	next->hsa_amd_profiling_set_profiler_enabled = set_profiler;
 	next->hsa_amd_profiling_get_dispatch_time = dispatch_time;
 }

@@ -117,6 +117,47 @@ see(const struct kr_segment *s, void *data)
 	return true;
 }
 
+static const hsa_code_object_reader_t no_reader;
+
+static hsa_status_t
+load_for_agent(hsa_executable_t e)
+{
+	return kr_hook_hsa_executable_load_agent_code_object(e, STAND_IN_GPU, no_reader, NULL, NULL);
+}
+
+static hsa_status_t
+load_for_program(hsa_executable_t e)
+{
+	return kr_hook_hsa_executable_load_program_code_object(e, no_reader, NULL, NULL);
+}
+
+static hsa_status_t
+load_object(hsa_executable_t e)
+{
+	return kr_hook_hsa_executable_load_code_object(e, STAND_IN_GPU, (hsa_code_object_t){0}, NULL);
+}
+
+static void
+every_way_to_load_is_noted(void **state)
+{
+	hsa_status_t (*const load[])(hsa_executable_t) = {load_for_agent, load_for_program, load_object};
+	struct kr_agent *gpu = kr_agent_find(STAND_IN_GPU);
+	hsa_executable_t e = {5};
+
+	for (unsigned i = 0; i < 3; i++) {
+		struct seen seen = {0};
+
+		stand_in.load_code = (struct stand_in_point){.fail_at = 1};
+		assert_int_not_equal(load[i](e), 0);
+		kr_code_each(gpu, see, &seen);
+		assert_int_equal(seen.count, 0);
+		assert_int_equal(load[i](e), 0);
+		kr_code_each(gpu, see, &seen);
+		assert_int_equal(seen.count, 2);
+		kr_hook_hsa_executable_destroy(e);
+	}
+}
+
 /* contract 5: in: writable variables, static ones too */
 static void
 knows_where_segments_were_placed(void **state)
@@ -125,8 +166,7 @@ knows_where_segments_were_placed(void **state)
 	hsa_executable_t e = {5};
 	struct seen seen = {0};
 
-	assert_int_equal(kr_hook_hsa_executable_load_agent_code_object(e, STAND_IN_GPU, (hsa_code_object_reader_t){0},
-								       NULL, NULL), 0);
+	assert_int_equal(load_for_agent(e), 0);
 	kr_code_loaded(e); /* listed once */
 	assert_true(kr_code_known(gpu));
 	kr_code_each(gpu, see, &seen);
@@ -176,14 +216,18 @@ names_kernels(void **state)
 	stand_in.symbol_object[1] = 0x5040;
 	stand_in.symbol_name[2] = "old";
 	stand_in.symbol_object[2] = 0x5080;
-	kr_hook_hsa_executable_freeze(e, NULL);
+	stand_in.freeze = (struct stand_in_point){.fail_at = 1};
+	assert_int_not_equal(kr_hook_hsa_executable_freeze(e, NULL), 0);
+	assert_string_equal(kr_kernel_of_object(0x5080)->name, "kernel@0x5080");
+	stand_in.symbol_object[2] = 0x50c0;
+	assert_int_equal(kr_hook_hsa_executable_freeze(e, NULL), 0);
 	k = kr_kernel_of_object(0x5000);
 	assert_string_equal(k->name, "plain");
 	k = kr_kernel_of_object(0x5040);
 	assert_string_equal(k->mangled, "_Z3addPfS_");
 	assert_ptr_equal(kr_kernel_of_object(0x5040), k);
 	assert_string_equal(kr_kernel_name(k->id, true), "_Z3addPfS_");
-	assert_string_equal(kr_kernel_of_object(0x5080)->name, "old");
+	assert_string_equal(kr_kernel_of_object(0x50c0)->name, "old");
 	assert_string_equal(kr_kernel_of_object(0x9990)->name, "kernel@0x9990");
 	assert_null(kr_kernel_name(0, false));
 	assert_null(kr_kernel_name(12345, false));
@@ -258,6 +302,7 @@ main(void)
 		cmocka_unit_test_setup(reads_writable_segments, setup),
 		cmocka_unit_test_setup(leaves_out_what_is_read_only_after_loading, setup),
 		cmocka_unit_test_setup(refuses_what_is_no_image, setup),
+		cmocka_unit_test_setup(every_way_to_load_is_noted, setup),
 		cmocka_unit_test_setup(knows_where_segments_were_placed, setup),
 		cmocka_unit_test_setup(says_when_variables_are_unknown, setup),
 		cmocka_unit_test_setup(names_kernels, setup),

@@ -18,39 +18,201 @@ static uint32_t *other; /* more device memory */
 static uint32_t source;
 static hsa_signal_t copied;
 
-static void *
-release_soon(void *arg)
+/* A copy engine that takes its time: the program's copy, and the fence behind it, end when the fence is waited for. */
+static struct {
+	__typeof__(kr_next.hsa_amd_memory_async_copy) copy;
+	__typeof__(kr_next.hsa_signal_wait_scacquire) wait;
+	uint32_t engine; /* 0: the runtime's choice */
+	hsa_agent_t fence_to, fence_from;
+	unsigned refuse; /* fences */
+	unsigned count;
+	struct {
+		void *to;
+		const void *from;
+		hsa_signal_t done;
+	} word[2];
+	unsigned snapshots; /* that had been taken when it ended */
+} slow;
+
+static void
+run_slow(void)
 {
-	/* The window has to be waiting by then, or the test says nothing; it would
-	 * still pass. The event is its fence: one more copy than was made. */
-	while (__atomic_load_n(&stand_in.copy.calls, __ATOMIC_SEQ_CST) < 2)
-		sched_yield();
-	stand_in_release_copies();
-	return NULL;
+	unsigned count = slow.count;
+
+	slow.count = 0;
+	slow.snapshots = saw.snapshot;
+	for (unsigned i = 0; i < count; i++)
+		slow.copy(slow.word[i].to, STAND_IN_GPU, slow.word[i].from, STAND_IN_GPU, 4, 0, NULL,
+			  slow.word[i].done);
 }
 
-/* Scenario 16, the copy in flight when the window opens: it must be in the
- * snapshot, or the restore takes it back. */
+static hsa_status_t
+keep_slow(void *to, const void *from, hsa_signal_t completion)
+{
+	slow.word[slow.count].to = to;
+	slow.word[slow.count].from = from;
+	slow.word[slow.count++].done = completion;
+	return HSA_STATUS_SUCCESS;
+}
+
+static hsa_status_t
+copy_slowly_on(void *to, hsa_agent_t to_agent, const void *from, hsa_agent_t from_agent, size_t size, uint32_t num_deps,
+	       const hsa_signal_t *deps, hsa_signal_t completion, uint32_t engine, bool force)
+{
+	bool fence = slow.count == 1 && size == 4 && engine == slow.engine && to_agent.handle == slow.fence_to.handle &&
+		     from_agent.handle == slow.fence_from.handle;
+
+	if (completion.handle != copied.handle && !fence)
+		return slow.copy(to, to_agent, from, from_agent, size, num_deps, deps, completion);
+	if (fence && slow.refuse > 0) {
+		slow.refuse--;
+		return HSA_STATUS_ERROR_OUT_OF_RESOURCES;
+	}
+	return keep_slow(to, from, completion);
+}
+
+static hsa_status_t
+copy_slowly(void *to, hsa_agent_t to_agent, const void *from, hsa_agent_t from_agent, size_t size, uint32_t num_deps,
+	    const hsa_signal_t *deps, hsa_signal_t completion)
+{
+	return copy_slowly_on(to, to_agent, from, from_agent, size, num_deps, deps, completion, 0, false);
+}
+
+static hsa_status_t
+copy_box_slowly(const hsa_pitched_ptr_t *to, const hsa_dim3_t *to_offset, const hsa_pitched_ptr_t *from,
+		const hsa_dim3_t *from_offset, const hsa_dim3_t *range, hsa_agent_t agent, hsa_amd_copy_direction_t dir,
+		uint32_t num_deps, const hsa_signal_t *deps, hsa_signal_t completion)
+{
+	return keep_slow(to->base, from->base, completion);
+}
+
+static hsa_status_t
+copy_batch_slowly(const void *ops, uint32_t num_ops, uint32_t num_deps, const hsa_signal_t *deps)
+{
+	const struct stand_in_batch *batch = ops;
+
+	return keep_slow(batch->to, batch->from, copied);
+}
+
+static hsa_signal_value_t
+wait_for_slow(hsa_signal_t signal, hsa_signal_condition_t condition, hsa_signal_value_t value, uint64_t timeout,
+	      hsa_wait_state_t hint)
+{
+	if (slow.count == 2 && slow.word[1].done.handle == signal.handle)
+		run_slow();
+	return slow.wait(signal, condition, value, timeout, hint);
+}
+
+static void
+run_slow_late(uint64_t pass)
+{
+	if (slow.count != 0)
+		run_slow();
+}
+
+struct way {
+	uint32_t *to, *from;
+	hsa_agent_t to_agent, from_agent;
+};
+
+static hsa_status_t
+copy_word(const struct way *w)
+{
+	if (slow.engine == 0)
+		return kr_hook_hsa_amd_memory_async_copy(w->to, w->to_agent, w->from, w->from_agent, 4, 0, NULL, copied);
+	return kr_hook_hsa_amd_memory_async_copy_on_engine(w->to, w->to_agent, w->from, w->from_agent, 4, 0, NULL, copied,
+							   slow.engine, true);
+}
+
+static hsa_status_t
+copy_box(const struct way *w)
+{
+	hsa_pitched_ptr_t to = {w->to, 4, 4}, from = {w->from, 4, 4};
+	hsa_dim3_t origin = {0, 0, 0}, range = {4, 1, 1};
+	hsa_amd_copy_direction_t direction = hsaDeviceToDevice;
+
+	if (w->to_agent.handle == STAND_IN_CPU.handle)
+		direction = hsaDeviceToHost;
+	else if (w->from_agent.handle == STAND_IN_CPU.handle)
+		direction = hsaHostToDevice;
+	return kr_hook_hsa_amd_memory_async_copy_rect(&to, &origin, &from, &origin, &range, STAND_IN_GPU, direction, 0,
+						      NULL, copied);
+}
+
+static hsa_status_t
+copy_batch(const struct way *w)
+{
+	struct stand_in_batch batch = {w->to, w->from};
+
+	return kr_hook_hsa_amd_memory_async_batch_copy(&batch, 1, 0, NULL);
+}
+
+/* A word is on its way while a window opens: it must be in the snapshot, or the restore takes it back; and it must have
+ * read what it was to read, not what a pass wrote. */
+static void
+copy_into_window(const struct way *way, hsa_status_t (*copy)(const struct way *), uint32_t engine, unsigned refuse)
+{
+	uint32_t expected = way->from == cell ? 100 : 77;
+
+	*way->to = 0;
+	*way->from = 77;
+	*cell = 100;
+	copied = stand_in_signal(1);
+	kr_next.hsa_signal_store_relaxed(done, 1);
+	slow.copy = kr_next.hsa_amd_memory_async_copy;
+	slow.wait = kr_next.hsa_signal_wait_scacquire;
+	slow.engine = engine;
+	slow.fence_to = way->to_agent.handle == STAND_IN_CPU.handle ? STAND_IN_CPU : STAND_IN_GPU;
+	slow.fence_from = way->from_agent.handle == STAND_IN_CPU.handle ? STAND_IN_CPU : STAND_IN_GPU;
+	slow.refuse = refuse;
+	kr_next.hsa_amd_memory_async_copy = copy_slowly;
+	kr_next.hsa_amd_memory_async_copy_on_engine = copy_slowly_on;
+	kr_next.hsa_amd_memory_async_copy_rect = copy_box_slowly;
+	kr_next.hsa_amd_memory_async_batch_copy = copy_batch_slowly;
+	kr_next.hsa_signal_wait_scacquire = wait_for_slow;
+	saw.snapshot = 0;
+	in_pass_exit = run_slow_late;
+	assert_int_equal(copy(way), HSA_STATUS_SUCCESS);
+	stand_in_dispatch(queue, bump, cell, done);
+	slow.wait(done, HSA_SIGNAL_CONDITION_LT, 1, UINT64_MAX, HSA_WAIT_STATE_BLOCKED);
+	kr_next.hsa_amd_memory_async_copy = slow.copy;
+	kr_next.hsa_signal_wait_scacquire = slow.wait;
+	assert_int_equal(kr_next.hsa_signal_load_relaxed(copied), 0);
+	assert_int_equal(slow.snapshots, 0);
+	assert_int_equal(saw.outcome, KREPLAY_OUTCOME_REPLAYED);
+	assert_int_equal(*way->to, expected);
+	assert_int_equal(*cell, 101);
+	kr_next.hsa_signal_destroy(copied);
+}
+
+/* Scenario 16. */
 static void
 a_copy_in_flight_is_waited_for(void **state)
 {
-	pthread_t thread;
+	uint32_t far = 0;
+	const struct way ways[] = {{other = device_alloc(64), &source, STAND_IN_GPU, STAND_IN_CPU},
+				   {&source, cell, STAND_IN_CPU, STAND_IN_GPU},
+				   {other, cell, STAND_IN_GPU, STAND_IN_GPU},
+				   {other, &far, STAND_IN_GPU, STAND_IN_GPU2},
+				   {&far, cell, STAND_IN_GPU2, STAND_IN_GPU}};
 
-	other = device_alloc(64);
-	copied = stand_in_signal(1);
-	source = 77;
-	stand_in.copy.calls = 0;
-	stand_in.hold_copies = true;
-	assert_int_equal(kr_hook_hsa_amd_memory_async_copy(other, STAND_IN_GPU, &source, STAND_IN_CPU, 4, 0, NULL, copied), 0);
-	pthread_create(&thread, NULL, release_soon, NULL);
-	stand_in_dispatch(queue, bump, cell, done);
-	wait_done();
-	pthread_join(thread, NULL);
-	assert_int_equal(*other, 77);
-	assert_int_equal(*cell, 101);
-	assert_int_equal(saw.outcome, KREPLAY_OUTCOME_REPLAYED);
+	for (unsigned i = 0; i < 5; i++) {
+		copy_into_window(&ways[i], copy_word, 0, 0);
+		copy_into_window(&ways[i], copy_word, 1, 0);
+		copy_into_window(&ways[i], copy_word, 1u << 4, 0);
+		copy_into_window(&ways[i], copy_box, 0, 0);
+		copy_into_window(&ways[i], copy_batch, 0, 0);
+	}
 	kr_hook_hsa_amd_memory_pool_free(other);
-	kr_next.hsa_signal_destroy(copied);
+}
+
+static void
+a_fence_that_is_refused_keeps_the_window_shut(void **state)
+{
+	const struct way way = {other = device_alloc(64), &source, STAND_IN_GPU, STAND_IN_CPU};
+
+	copy_into_window(&way, copy_word, 0, 1);
+	kr_hook_hsa_amd_memory_pool_free(other);
 }
 
 static _Atomic unsigned copies_made;
@@ -393,6 +555,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		REPLAY_TEST(a_copy_in_flight_is_waited_for),
+		REPLAY_TEST(a_fence_that_is_refused_keeps_the_window_shut),
 		REPLAY_TEST(copies_beside_windows_are_not_lost),
 		REPLAY_TEST(a_copy_that_depends_on_the_kernel_comes_after_it),
 		REPLAY_TEST(a_deferred_copy_that_is_refused_says_so),

@@ -40,6 +40,12 @@ setup(void **state)
 	return 0;
 }
 
+static int
+is_profiled(const hsa_queue_t *queue)
+{
+	return AMD_HSA_BITS_GET(((const amd_queue_t *)queue)->queue_properties, AMD_QUEUE_PROPERTIES_ENABLE_PROFILING);
+}
+
 static void
 a_queue_looks_like_the_hardware_queue(void **state)
 {
@@ -55,10 +61,35 @@ a_queue_looks_like_the_hardware_queue(void **state)
 	assert_int_equal(kr_hook_hsa_amd_queue_set_priority(queue, HSA_AMD_QUEUE_PRIORITY_HIGH), 0);
 	assert_int_equal(kr_hook_hsa_amd_queue_cu_set_mask(queue, 0, NULL), 0);
 	assert_int_equal(kr_hook_hsa_amd_queue_cu_get_mask(queue, 0, NULL), 0);
-	assert_int_equal(kr_hook_hsa_amd_profiling_set_profiler_enabled(queue, 0), 0);
+	assert_int_equal(kr_hook_hsa_amd_queue_get_info(queue, 0, NULL), 0);
+	/* the application's wish about time stamps is its to read; the hardware's are always on */
+	for (int enable = 0; enable < 2; enable++) {
+		assert_int_equal(kr_hook_hsa_amd_profiling_set_profiler_enabled(queue, enable), 0);
+		assert_int_equal(is_profiled(queue), enable);
+		assert_int_equal(is_profiled(p->hw), 1);
+	}
 	assert_int_equal(kr_hook_hsa_queue_destroy(queue), 0);
 	assert_int_equal(stand_in.live_queues, 0);
 	assert_int_equal(stand_in.live_signals, 0);
+}
+
+/* Nobody has a tool here, so nothing is to be seen of us. */
+static void
+without_a_tool_the_runtime_is_as_ever(void **state)
+{
+	hsa_amd_agent_memory_pool_info_t what = HSA_AMD_AGENT_MEMORY_POOL_INFO_ACCESS;
+	hsa_amd_memory_pool_t device = {STAND_IN_DEVICE_POOL};
+	hsa_amd_memory_pool_access_t access;
+	hsa_queue_t *queue = NULL;
+
+	assert_int_equal(kr_hook_hsa_queue_create(STAND_IN_GPU, 64, HSA_QUEUE_TYPE_MULTI, NULL, NULL, 0, 0, &queue), 0);
+	assert_null(kr_proxy_of_queue(queue));
+	assert_int_equal(kr_hook_hsa_amd_queue_get_info(queue, 0, NULL), 0);
+	assert_int_equal(kr_hook_hsa_amd_profiling_set_profiler_enabled(queue, 1), 0);
+	assert_int_equal(is_profiled(queue), 1);
+	assert_int_equal(kr_hook_hsa_queue_destroy(queue), 0);
+	kr_hook_hsa_amd_agent_memory_pool_get_info(STAND_IN_CPU, device, what, &access);
+	assert_int_equal(access, HSA_AMD_MEMORY_POOL_ACCESS_ALLOWED_BY_DEFAULT);
 }
 
 static void
@@ -306,6 +337,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(a_queue_looks_like_the_hardware_queue, setup),
+		cmocka_unit_test_setup(without_a_tool_the_runtime_is_as_ever, setup),
 		cmocka_unit_test_setup(forwards_and_completes, setup),
 		cmocka_unit_test_setup(wraps_around_with_several_packets_under_one_doorbell, setup),
 		cmocka_unit_test_setup(takes_packets_in_order_only, setup),

@@ -3,7 +3,6 @@
 #include "engine_test.h"
 
 #include "core/log.h"
-#include "core/proxy.h"
 #include "core/snapshot.h"
 #include "core/tracker.h"
 #include "stand_in_kernels.h"
@@ -73,66 +72,6 @@ memory_is_given_back_when_it_runs_short(void **state)
 	take_and_close();
 	kr_hook_hsa_amd_memory_pool_free(a);
 	kr_hook_hsa_amd_memory_pool_free(b);
-}
-
-static __typeof__(hsa_queue_create) *create_queue;
-static __typeof__(hsa_executable_load_agent_code_object) *load_code;
-
-/* Once there is no room; then as ever. */
-static hsa_status_t
-create_queue_without_room(hsa_agent_t agent, uint32_t size, hsa_queue_type32_t type,
-			  void (*callback)(hsa_status_t, hsa_queue_t *, void *), void *data, uint32_t private_bytes,
-			  uint32_t group_bytes, hsa_queue_t **queue)
-{
-	kr_next.hsa_queue_create = create_queue;
-	return HSA_STATUS_ERROR_OUT_OF_RESOURCES;
-}
-
-static hsa_status_t
-load_without_room(hsa_executable_t executable, hsa_agent_t agent, hsa_code_object_reader_t reader, const char *options,
-		  hsa_loaded_code_object_t *loaded)
-{
-	kr_next.hsa_executable_load_agent_code_object = load_code;
-	return HSA_STATUS_ERROR_OUT_OF_RESOURCES;
-}
-
-/* Retains something, and has both fail once. */
-static unsigned
-run_short(void)
-{
-	take_and_close();
-	create_queue = kr_next.hsa_queue_create;
-	kr_next.hsa_queue_create = create_queue_without_room;
-	load_code = kr_next.hsa_executable_load_agent_code_object;
-	kr_next.hsa_executable_load_agent_code_object = load_without_room;
-	return stand_in.live_allocations;
-}
-
-/* Whatever else takes memory of the device does not fail because of us either. */
-static void
-queues_and_code_find_room_as_well(void **state)
-{
-	void *a = device_alloc(1u << 20);
-	hsa_queue_t *queue;
-	unsigned live = run_short();
-
-	assert_int_equal(kr_queue_create_plain(STAND_IN_GPU, 64, HSA_QUEUE_TYPE_MULTI, NULL, NULL, 0, 0, &queue), 0);
-	assert_true(stand_in.live_allocations < live);
-	assert_int_equal(kr_hook_hsa_queue_destroy(queue), 0);
-	assert_int_equal(kr_hook_hsa_executable_load_agent_code_object((hsa_executable_t){1}, STAND_IN_GPU,
-								       (hsa_code_object_reader_t){1}, NULL, NULL),
-			 HSA_STATUS_ERROR_OUT_OF_RESOURCES); /* nothing left to give back */
-	live = run_short();
-	assert_int_equal(kr_proxy_create(STAND_IN_GPU, 64, HSA_QUEUE_TYPE_MULTI, NULL, NULL, 0, 0, &queue), 0);
-	assert_true(stand_in.live_allocations < live);
-	assert_int_equal(kr_hook_hsa_queue_destroy(queue), 0);
-	kr_next.hsa_executable_load_agent_code_object = load_code;
-	live = run_short();
-	kr_next.hsa_queue_create = create_queue;
-	assert_int_equal(kr_hook_hsa_executable_load_agent_code_object((hsa_executable_t){1}, STAND_IN_GPU,
-								       (hsa_code_object_reader_t){1}, NULL, NULL), 0);
-	assert_true(stand_in.live_allocations < live);
-	kr_hook_hsa_amd_memory_pool_free(a);
 }
 
 static void
@@ -237,7 +176,6 @@ main(void)
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 		TEST(a_second_window_allocates_nothing),
 		TEST(memory_is_given_back_when_it_runs_short),
-		TEST(queues_and_code_find_room_as_well),
 		TEST(too_much_for_the_device_fails_as_ever),
 		TEST(an_open_snapshot_is_not_given_back),
 		TEST(an_idle_snapshot_is_given_back),

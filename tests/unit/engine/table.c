@@ -83,6 +83,7 @@ static const struct {
 	{68, 52, 16, -1}, /* 6.1 */
 	{70, 52, 16, 68}, /* 6.2 */
 	{71, 52, 16, 68}, /* 6.3 */
+	{77, 52, 16, 68}, /* between 6.3 and 7 */
 	{82, 52, 16, 68}, /* 7 */
 	{86, 52, 16, 68}, /* one that has grown since */
 };
@@ -114,6 +115,56 @@ follows_the_layout_of_every_runtime(void **state)
 		kr_table_detach();
 		for (size_t k = 0; k < KR_AMD_SLOTS + 8; k++)
 			assert_ptr_equal(api.amd.table.slot[k], (void *)(0xa000 + k));
+	}
+}
+
+/* Where each function that only newer runtimes have is, and from which size on. */
+static const struct {
+	const char *name;
+	unsigned since, place;
+} newer[] = {
+	{"hsa_amd_memory_async_copy_on_engine", 55, 16},
+	{"hsa_amd_vmem_handle_create", 67, 57},
+	{"hsa_amd_vmem_handle_release", 67, 58},
+	{"hsa_amd_vmem_map", 67, 59},
+	{"hsa_amd_vmem_unmap", 67, 60},
+	{"hsa_amd_vmem_set_access", 67, 61},
+	{"hsa_amd_vmem_import_shareable_handle", 67, 64},
+	{"hsa_amd_vmem_retain_alloc_handle", 67, 65},
+	{"hsa_amd_queue_get_info", 70, 68},
+	{"hsa_amd_counted_queue_acquire", 77, 76},
+	{"hsa_amd_counted_queue_release", 78, 77},
+	{"hsa_amd_memory_async_batch_copy", 79, 78},
+};
+
+static void
+expect_newer(unsigned slots, const char *name, void *next, void *hook)
+{
+	for (size_t i = 0; i < sizeof(newer) / sizeof(newer[0]); i++) {
+		if (strcmp(newer[i].name, name) != 0)
+			continue;
+		for (size_t k = 0; k < slots; k++)
+			assert_int_equal(api.amd.table.slot[k] == hook, slots >= newer[i].since && k == newer[i].place);
+		assert_ptr_equal(next, slots >= newer[i].since ? (void *)(uintptr_t)(0xa000 + newer[i].place) : NULL);
+		return;
+	}
+	fail_msg("%s has no row here", name);
+}
+
+static void
+finds_what_only_newer_runtimes_have(void **state)
+{
+	for (size_t i = 0; i < sizeof(layouts) / sizeof(layouts[0]); i++) {
+		make_tables(KR_CORE_SLOTS, layouts[i].slots);
+		assert_true(kr_table_attach(&api.root));
+#define HOOK(table, name)
+#define NEED(table, name)
+#define NEWER(table, name) expect_newer(layouts[i].slots, #name, (void *)kr_next.name, (void *)kr_hook_##name);
+#include "core/hooks.def"
+#undef HOOK
+#undef NEED
+#undef NEWER
+		kr_table_detach();
 	}
 }
 
@@ -177,6 +228,7 @@ main(void)
 		cmocka_unit_test(attaches_and_detaches),
 		cmocka_unit_test(touches_nothing_when_a_slot_is_missing),
 		cmocka_unit_test(follows_the_layout_of_every_runtime),
+		cmocka_unit_test(finds_what_only_newer_runtimes_have),
 		cmocka_unit_test(refuses_a_layout_that_nobody_knows),
 		cmocka_unit_test(takes_the_versions_that_go_together),
 		cmocka_unit_test(refuses_another_major_version),
