@@ -3,6 +3,7 @@
 
 #include "core/agents.h"
 #include "core/code.h"
+#include "core/deferred.h"
 #include "core/engine.h"
 #include "core/proxy.h"
 #include "core/tracker.h"
@@ -166,6 +167,7 @@ int
 replay_teardown(void **state)
 {
 	kr_watcher_stop();
+	kr_deferred_stop();
 	kr_hook_hsa_queue_destroy(queue);
 	kr_next.hsa_signal_destroy(done);
 	kr_hook_hsa_amd_memory_pool_free(cell);
