@@ -193,6 +193,59 @@ static void refused(void **state)
 	munmap(m + 3 * PAGE, PAGE);
 }
 
+/* What is freed takes its attributes along, and nothing of its neighbours'. */
+static void freed(void **state)
+{
+	HsaMemFlags flags = {.ui32 = {.HostAccess = 1, .FixedAddress = 1}};
+	uint8_t *m = mmap(NULL, 6 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	void *middle = m + 2 * PAGE;
+
+	(void)state;
+	munmap(middle, 2 * PAGE);
+	assert_int_equal(KMT(hsaKmtAllocMemory)(0, 2 * PAGE, flags, &middle), HSAKMT_STATUS_SUCCESS);
+	assert_ptr_equal(middle, m + 2 * PAGE);
+	assert_int_equal(set(m, 6 * PAGE, HSA_SVM_ATTR_GRANULARITY, 3), HSAKMT_STATUS_SUCCESS);
+	assert_int_equal(set(m, 6 * PAGE, HSA_SVM_ATTR_ACCESS, 1), HSAKMT_STATUS_SUCCESS);
+	/* It stays mapped in the process. */
+	KMT(hsaKmtUnmapMemoryToGPU)(middle);
+	assert_int_equal(get(middle, 2 * PAGE, HSA_SVM_ATTR_GRANULARITY, 0).value, 3);
+	assert_int_equal(KMT(hsaKmtFreeMemory)(middle, 2 * PAGE), HSAKMT_STATUS_SUCCESS);
+	assert_ptr_equal(mmap(middle, 2 * PAGE, PROT_READ | PROT_WRITE,
+	                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0), middle);
+	for (int i = 0; i < 6; i++)
+		assert_int_equal(get(m + i * PAGE, PAGE, HSA_SVM_ATTR_GRANULARITY, 0).value, i == 2 || i == 3 ? 9 : 3);
+	assert_int_equal(get(m + 3 * PAGE, PAGE, HSA_SVM_ATTR_ACCESS, 1).type, HSA_SVM_ATTR_NO_ACCESS);
+	assert_int_equal(get(m + 4 * PAGE, PAGE, HSA_SVM_ATTR_ACCESS, 1).type, HSA_SVM_ATTR_ACCESS);
+	munmap(m, 6 * PAGE);
+}
+
+/* Of a card's memory, and of what another shared; the same addresses come again. */
+static void freed_memory_of_a_card(void **state)
+{
+	uint8_t *vram = kmt_alloc(GPU_NODE, 4 * PAGE);
+	void *import = NULL;
+	HsaSharedMemoryHandle handle;
+	HSAuint64 size;
+
+	(void)state;
+	assert_int_equal(KMT(hsaKmtShareMemory)(vram, 4 * PAGE, &handle), HSAKMT_STATUS_SUCCESS);
+	for (int i = 0; i < 2; i++) {
+		void *before = import;
+
+		assert_int_equal(KMT(hsaKmtRegisterSharedHandle)((const HsaSharedMemoryHandle *)&handle, &import, &size),
+		                 HSAKMT_STATUS_SUCCESS);
+		assert_true(!before || before == import);
+		assert_int_equal(get(import, PAGE, HSA_SVM_ATTR_GRANULARITY, 0).value, 9);
+		assert_int_equal(set(import, PAGE, HSA_SVM_ATTR_GRANULARITY, 3), HSAKMT_STATUS_SUCCESS);
+		assert_int_equal(KMT(hsaKmtDeregisterMemory)(import), HSAKMT_STATUS_SUCCESS);
+	}
+	assert_int_equal(set(vram, 4 * PAGE, HSA_SVM_ATTR_PREFERRED_LOC, 1), HSAKMT_STATUS_SUCCESS);
+	kmt_free(vram, 4 * PAGE);
+	assert_ptr_equal(kmt_alloc(GPU_NODE, 4 * PAGE), vram);
+	assert_int_equal(get(vram, 4 * PAGE, HSA_SVM_ATTR_PREFERRED_LOC, 0).value, NOWHERE);
+	kmt_free(vram, 4 * PAGE);
+}
+
 #define TEST(f, spec) cmocka_unit_test_prestate_setup_teardown(f, kmt_setup, kmt_teardown, (void *)(spec))
 
 int main(void)
@@ -202,6 +255,8 @@ int main(void)
 		TEST(defaults, TWO_GPUS),
 		TEST(against_a_model, TWO_GPUS),
 		TEST(refused, TWO_GPUS),
+		TEST(freed, TWO_GPUS),
+		TEST(freed_memory_of_a_card, TWO_GPUS),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -89,6 +89,7 @@ static inline uint64_t sg_device_address(uint64_t address)
 }
 
 void sg_svm_reset(void); /* svm.c */
+void sg_svm_forget(uint64_t start, uint64_t size); /* whole pages, before they are unmapped */
 
 enum sg_status sg_vram_open(void);
 void sg_vram_close(void);

@@ -327,6 +327,7 @@ enum sg_status sg_memory_free(void *address)
 	/* Outside the lock: evicting waits for wavefronts that still run this code. */
 	if (r->executable)
 		sg_dispatch_evict_code(r->base, r->size);
+	sg_svm_forget(r->base, r->size);
 	release_backing(r);
 	free(r);
 	return SG_OK;
@@ -385,6 +386,7 @@ enum sg_status sg_memory_register(void *address, uint64_t size, uint32_t flags,
 
 static void drop_import(const struct record *r)
 {
+	sg_svm_forget(r->base, r->size);
 	if (r->node == SG_CPU_NODE)
 		munmap((void *)(uintptr_t)r->base, r->size);
 	else

@@ -2,6 +2,9 @@
 /*
  * Attributes of shared virtual memory: what the kernel driver keeps for ranges of the process's own memory and tells
  * when asked. Every kernel reaches all of that memory where it is, so none of them has another effect here.
+ *
+ * The driver forgets them when the process unmaps the memory, which nobody tells a library. What is freed through this
+ * one is forgotten.
  */
 #include "internal.h"
 
@@ -95,15 +98,10 @@ static void split(uint64_t address)
 	}
 }
 
-/* Ranges for all of [start, end), new ones with the defaults; each hole needs one. */
-static bool cover(uint64_t start, uint64_t end)
+static bool make_room(size_t more)
 {
-	size_t need = 3;
-
-	for (size_t i = first_behind(start); i < count && ranges[i].start < end; i++)
-		need++;
-	if (count + need > capacity) {
-		size_t room = (count + need) * 2;
+	if (count + more > capacity) {
+		size_t room = (count + more) * 2;
 		struct range *grown = realloc(ranges, room * sizeof(*grown));
 
 		if (!grown)
@@ -111,6 +109,18 @@ static bool cover(uint64_t start, uint64_t end)
 		ranges = grown;
 		capacity = room;
 	}
+	return true;
+}
+
+/* Ranges for all of [start, end), new ones with the defaults; each hole needs one. */
+static bool cover(uint64_t start, uint64_t end)
+{
+	size_t need = 3;
+
+	for (size_t i = first_behind(start); i < count && ranges[i].start < end; i++)
+		need++;
+	if (!make_room(need))
+		return false;
 	split(start);
 	split(end);
 	for (size_t i = first_behind(start); start < end; i++) {
@@ -155,6 +165,22 @@ enum sg_status sg_svm_set(uint64_t start, uint64_t size, void (*change)(struct s
 	}
 	pthread_mutex_unlock(&lock);
 	return status;
+}
+
+void sg_svm_forget(uint64_t start, uint64_t size)
+{
+	pthread_mutex_lock(&lock);
+	size_t first = first_behind(start), end = first;
+
+	if (first < count && ranges[first].start < start + size && make_room(2)) {
+		split(start);
+		split(start + size);
+		for (first = end = first_behind(start); end < count && ranges[end].start < start + size; end++)
+			;
+		memmove(&ranges[first], &ranges[end], (count - end) * sizeof(*ranges));
+		count -= end - first;
+	}
+	pthread_mutex_unlock(&lock);
 }
 
 static void merge(struct sg_svm *all, const struct sg_svm *one)
