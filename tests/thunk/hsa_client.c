@@ -151,8 +151,10 @@ void hsa_client_launch(hsa_queue_t *queue, const struct hsa_launch *launch)
 	                  HSA_FENCE_SCOPE_SYSTEM << HSA_PACKET_HEADER_SCACQUIRE_FENCE_SCOPE |
 	                  HSA_FENCE_SCOPE_SYSTEM << HSA_PACKET_HEADER_SCRELEASE_FENCE_SCOPE;
 
-	while (index - hsa_queue_load_read_index_scacquire(queue) >= queue->size)
-		usleep(10);
+	if (index - hsa_queue_load_read_index_scacquire(queue) >= queue->size) {
+		fprintf(stderr, "packet %llu: the ring is full\n", (unsigned long long)index);
+		exit(1);
+	}
 	p->setup = 3;
 	p->workgroup_size_x = launch->group[0];
 	p->workgroup_size_y = launch->group[1] ? launch->group[1] : 1;
@@ -171,14 +173,36 @@ void hsa_client_launch(hsa_queue_t *queue, const struct hsa_launch *launch)
 	hsa_signal_store_screlease(queue->doorbell_signal, (hsa_signal_value_t)index);
 }
 
-void hsa_client_wait(hsa_signal_t signal)
+uint64_t hsa_client_ticks(uint32_t ms)
 {
 	uint64_t frequency;
 
 	HSA_CHECK(hsa_system_get_info(HSA_SYSTEM_INFO_TIMESTAMP_FREQUENCY, &frequency));
-	if (hsa_signal_wait_scacquire(signal, HSA_SIGNAL_CONDITION_LT, 1, 20 * frequency,
-	                              HSA_WAIT_STATE_BLOCKED) >= 1) {
-		fprintf(stderr, "no completion within 20 s\n");
-		exit(1);
+	return ms * frequency / 1000;
+}
+
+static bool holds(hsa_signal_value_t now, hsa_signal_condition_t condition, hsa_signal_value_t value)
+{
+	switch (condition) {
+	case HSA_SIGNAL_CONDITION_EQ: return now == value;
+	case HSA_SIGNAL_CONDITION_NE: return now != value;
+	case HSA_SIGNAL_CONDITION_LT: return now < value;
+	default: return now >= value;
 	}
+}
+
+hsa_signal_value_t hsa_client_await(hsa_signal_t signal, hsa_signal_condition_t condition, hsa_signal_value_t value)
+{
+	hsa_signal_value_t now = hsa_signal_wait_scacquire(signal, condition, value, hsa_client_ticks(20000),
+	                                                   HSA_WAIT_STATE_BLOCKED);
+
+	if (holds(now, condition, value))
+		return now;
+	fprintf(stderr, "a signal is still %lld after 20 s\n", (long long)now);
+	exit(1);
+}
+
+void hsa_client_wait(hsa_signal_t signal)
+{
+	hsa_client_await(signal, HSA_SIGNAL_CONDITION_LT, 1);
 }

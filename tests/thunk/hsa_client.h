@@ -43,9 +43,14 @@ struct hsa_launch {
 	bool barrier;
 	hsa_signal_t completion;
 };
+/* Exits with 1 if the ring is full: no signal tells when it is not. */
 void hsa_client_launch(hsa_queue_t *queue, const struct hsa_launch *launch);
 
-/* Waits up to 20 s for the signal to be below 1; exits with 1 otherwise. */
+/* Waits up to 20 s for what is asked of the signal's value, and returns it; exits with 1 otherwise. */
+hsa_signal_value_t hsa_client_await(hsa_signal_t signal, hsa_signal_condition_t condition, hsa_signal_value_t value);
+/* To be below 1. */
 void hsa_client_wait(hsa_signal_t signal);
+/* How long `ms` are to the runtime's waits. */
+uint64_t hsa_client_ticks(uint32_t ms);
 
 #endif

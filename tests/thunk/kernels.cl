@@ -40,8 +40,17 @@ __kernel void scratch(__global int *out, __global const int *index)
 	out[i] = stack[index[i & 63]];
 }
 
-__kernel void wait_for_flag(__global volatile int *flag, __global int *out)
+/* A signal of the host's, and how the device library counts it down. */
+typedef struct {
+	ulong handle;
+} hsa_signal_t;
+void __ockl_hsa_signal_subtract(hsa_signal_t signal, long value, int memory_order);
+
+/* Tells when it has begun, if there is whom to tell. */
+__kernel void wait_for_flag(__global volatile int *flag, __global int *out, hsa_signal_t begun)
 {
+	if (begun.handle && get_global_id(0) == 0)
+		__ockl_hsa_signal_subtract(begun, 1, memory_order_release);
 	while (__opencl_atomic_load((__global atomic_int *)flag, memory_order_acquire,
 	                            memory_scope_all_svm_devices) == 0)
 		;
@@ -65,6 +74,43 @@ __kernel void wild_store(__global int *where)
 	where[get_global_id(0)] = 1;
 }
 
+/* LDS at any address: a store, loads of both widths and an atomic; then whether anything of the group's own changed. */
+__kernel void lds_at(__global uint *out, uint address, __local uint *mine, uint words)
+{
+	__local volatile uint *p = (__local volatile uint *)address;
+
+	if (get_local_id(0))
+		return;
+	for (uint i = 0; i < words; i++)
+		mine[i] = i ^ 0x5a5a5a5a;
+	*p = 7;
+	out[0] = *p;
+	out[1] = (uint)(*(__local volatile ulong *)p >> 32);
+	out[2] = __opencl_atomic_fetch_add((__local atomic_uint *)p, 1, memory_order_relaxed,
+	                                   memory_scope_work_group);
+	out[3] = 0;
+	for (uint i = 0; i < words; i++)
+		out[3] += mine[i] != (i ^ 0x5a5a5a5a);
+}
+
+/* An atomic of each kind, `skew` bytes into where it should be. */
+#pragma OPENCL EXTENSION cl_khr_int64_base_atomics : enable
+#define ADD(type, address) \
+	__opencl_atomic_fetch_add((type *)(address), 1, memory_order_relaxed, memory_scope_device)
+__kernel void add_at(__global char *out, __local char *lds, uint kind, uint skew)
+{
+	char *either = kind & 1 ? (char *)lds : (char *)out;
+
+	switch (kind) {
+	case 0: ADD(__global atomic_int, out + skew); break;
+	case 1: ADD(__local atomic_int, lds + skew); break;
+	case 2: ADD(__global atomic_long, out + skew); break;
+	case 3: ADD(__local atomic_long, lds + skew); break;
+	case 4: case 5: ADD(atomic_int, either + skew); break;
+	default: ADD(atomic_long, either + skew);
+	}
+}
+
 __kernel void unknown_instruction(__global int *out)
 {
 	out[0] = 1;
@@ -74,6 +120,12 @@ __kernel void unknown_instruction(__global int *out)
 
 __kernel void nothing(void)
 {
+}
+
+/* The device's clock. */
+__kernel void stamp(__global ulong *when)
+{
+	*when = __builtin_amdgcn_s_memrealtime();
 }
 
 /* Who came when: order[k] is the id of the k-th, group by group. */

@@ -32,8 +32,10 @@ uint64_t kmt_now_ns(void);
  * tells. */
 void kmt_expect(volatile int64_t *word, int64_t value);
 void kmt_expect_event(volatile int64_t *word, int64_t value, HsaEvent *event);
-/* The same of a read index, of which no event tells. */
-void kmt_expect_index(volatile uint64_t *index, uint64_t value);
+/* The same of a signal that counts down, and may be further than that. */
+void kmt_expect_at_most(volatile int64_t *word, int64_t value);
+/* For what may not happen: by its return the device has looked at every queue, after all that came before the call. */
+void kmt_device_turn(void);
 
 #define GPU_NODE 1
 
@@ -51,11 +53,11 @@ struct kmt_queue {
 	HsaEvent *event;
 	volatile int64_t reason;
 	HsaQueueResource resource;
-	uint32_t doorbell_type;
+	uint32_t doorbell_type; /* of the card */
 };
-void kmt_queue_create(struct kmt_queue *queue, uint32_t packets, uint32_t doorbell_type);
+void kmt_queue_create(struct kmt_queue *queue, uint32_t packets);
 void kmt_queue_destroy(struct kmt_queue *queue);
-/* Writes a packet of 64 bytes to the next slot, header last; rings. */
+/* Writes a packet of 64 bytes to the next slot, of which there must be one; header last; rings. */
 uint64_t kmt_queue_put(struct kmt_queue *queue, const void *packet);
 void kmt_queue_ring(struct kmt_queue *queue, uint64_t index);
 

@@ -3,85 +3,29 @@
  * The unmodified HSA runtime on the software GPU: run with the library path
  * set, KREPLAY_SOFTGPU as wanted and the code object as argument.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
-#include "hsa_client.h"
-
-#include <cmocka.h>
-
-static struct hsa_client client;
-static const char *code_object, *program;
-
-static int open_client(void **state)
-{
-	(void)state;
-	hsa_client_open(&client, code_object);
-	assert_true(client.gpu_count > 0);
-	return 0;
-}
-
-static int close_client(void **state)
-{
-	(void)state;
-	hsa_client_close(&client);
-	return 0;
-}
-
-static hsa_queue_t *make_queue(uint32_t size)
-{
-	hsa_queue_t *queue;
-
-	HSA_CHECK(hsa_queue_create(client.gpus[0], size, HSA_QUEUE_TYPE_MULTI, NULL, NULL,
-	                           UINT32_MAX, UINT32_MAX, &queue));
-	return queue;
-}
-
-static hsa_signal_t make_signal(hsa_signal_value_t value)
-{
-	hsa_signal_t signal;
-
-	HSA_CHECK(hsa_signal_create(value, 0, NULL, &signal));
-	return signal;
-}
+#include "strict.h"
 
 static void queue_loop(void **state)
 {
 	(void)state;
 	for (int i = 0; i < 200; i++)
-		HSA_CHECK(hsa_queue_destroy(make_queue(64)));
+		HSA_CHECK(hsa_queue_destroy(make_queue()));
 }
 
 static void barrier_chain(void **state)
 {
-	hsa_queue_t *first = make_queue(64), *second = make_queue(64);
+	hsa_queue_t *first = make_queue(), *second = make_queue();
 	hsa_signal_t host = make_signal(1), middle = make_signal(1), end = make_signal(1);
-	hsa_queue_t *queues[] = {second, first};
-	hsa_signal_t dependency[] = {middle, host}, completion[] = {end, middle};
 
 	(void)state;
-	for (int i = 0; i < 2; i++) {
-		uint64_t index = hsa_queue_add_write_index_relaxed(queues[i], 1);
-		hsa_barrier_and_packet_t *p = (hsa_barrier_and_packet_t *)queues[i]->base_address +
-		                              index;
-
-		memset((char *)p + 2, 0, sizeof(*p) - 2);
-		p->dep_signal[3] = dependency[i];
-		p->completion_signal = completion[i];
-		__atomic_store_n(&p->header, HSA_PACKET_TYPE_BARRIER_AND, __ATOMIC_RELEASE);
-		hsa_signal_store_screlease(queues[i]->doorbell_signal, (hsa_signal_value_t)index);
-	}
-	usleep(20000);
+	barrier_and(second, middle, end);
+	barrier_and(first, host, middle);
+	device_turn();
 	assert_int_equal(hsa_signal_load_scacquire(end), 1);
 	hsa_signal_store_screlease(host, 0);
 	hsa_client_wait(end);
-	for (int i = 0; i < 2; i++)
-		HSA_CHECK(hsa_queue_destroy(queues[i]));
+	HSA_CHECK(hsa_queue_destroy(first));
+	HSA_CHECK(hsa_queue_destroy(second));
 	HSA_CHECK(hsa_signal_destroy(host));
 	HSA_CHECK(hsa_signal_destroy(middle));
 	HSA_CHECK(hsa_signal_destroy(end));
@@ -164,7 +108,7 @@ static void run(hsa_queue_t *queue, const char *name, const void *args, size_t b
 
 static void kernels(void **state)
 {
-	hsa_queue_t *queue = make_queue(64);
+	hsa_queue_t *queue = make_queue();
 	int *a = hsa_client_host(&client, 1 << 20), *b = a + (1 << 16), *c = b + (1 << 16);
 
 	(void)state;
@@ -234,11 +178,11 @@ static void kernels(void **state)
  * kernel, on the host, and on a later packet of the same queue. */
 static void spinning_kernels(void **state)
 {
-	hsa_queue_t *queues[2] = {make_queue(64), make_queue(64)};
+	hsa_queue_t *queues[2] = {make_queue(), make_queue()};
 	volatile int *flag = hsa_client_host(&client, 4096);
 	int *out = hsa_client_host(&client, 1 << 20);
 	void **kernarg = hsa_client_host(&client, 4096);
-	hsa_signal_t done = make_signal(1);
+	hsa_signal_t done = make_signal(1), begun = make_signal(1);
 	struct hsa_launch wait = {
 		.kernel = hsa_client_kernel(&client, 0, "wait_for_flag"),
 		.grid = {64 * 100}, .group = {64}, .kernarg = kernarg, .completion = done,
@@ -251,12 +195,14 @@ static void spinning_kernels(void **state)
 	(void)state;
 	kernarg[0] = (void *)flag;
 	kernarg[1] = out;
+	kernarg[2] = (void *)(uintptr_t)begun.handle;
 	for (int i = 0; i < 3; i++) {
 		*flag = 0;
 		memset(out, 0, 64 * 100 * 4);
 		hsa_signal_store_relaxed(done, 1);
+		hsa_signal_store_relaxed(begun, 1);
 		hsa_client_launch(queues[0], &wait);
-		usleep(5000);
+		hsa_client_wait(begun);
 		assert_int_equal(hsa_signal_load_scacquire(done), 1);
 		if (i < 2)
 			hsa_client_launch(queues[i], &set);
@@ -269,12 +215,14 @@ static void spinning_kernels(void **state)
 	/* And a queue whose kernel never ends can be destroyed. */
 	*flag = 0;
 	hsa_signal_store_relaxed(done, 1);
+	hsa_signal_store_relaxed(begun, 1);
 	hsa_client_launch(queues[0], &wait);
-	usleep(5000);
+	hsa_client_wait(begun);
 	HSA_CHECK(hsa_queue_destroy(queues[0]));
 	assert_int_equal(hsa_signal_load_scacquire(done), 1);
 	HSA_CHECK(hsa_queue_destroy(queues[1]));
 	HSA_CHECK(hsa_signal_destroy(done));
+	HSA_CHECK(hsa_signal_destroy(begun));
 	HSA_CHECK(hsa_amd_memory_pool_free((void *)flag));
 	HSA_CHECK(hsa_amd_memory_pool_free(out));
 	HSA_CHECK(hsa_amd_memory_pool_free(kernarg));
@@ -283,7 +231,7 @@ static void spinning_kernels(void **state)
 /* More packets than slots, no barrier bits, one signal counting them all. */
 static void many_dispatches(void **state)
 {
-	hsa_queue_t *queue = make_queue(64);
+	hsa_queue_t *queue = make_queue();
 	int *counter = hsa_client_host(&client, 4096);
 	void **kernarg = hsa_client_host(&client, 4096);
 	hsa_signal_t done = make_signal(3000);
@@ -295,6 +243,9 @@ static void many_dispatches(void **state)
 	(void)state;
 	kernarg[0] = counter;
 	for (int i = 0; i < 3000; i++) {
+		/* The ring is kept full. Whoever completes has made room for another in the slot before. */
+		if (i >= 63)
+			hsa_client_await(done, HSA_SIGNAL_CONDITION_LT, 3000 - (i - 62) + 1);
 		launch.barrier = i % 7 == 0;
 		hsa_client_launch(queue, &launch);
 	}
@@ -306,37 +257,23 @@ static void many_dispatches(void **state)
 	HSA_CHECK(hsa_amd_memory_pool_free(kernarg));
 }
 
-static volatile hsa_status_t reported;
-
-static void on_error(hsa_status_t status, hsa_queue_t *source, void *data)
-{
-	if (source == *(hsa_queue_t **)data)
-		reported = status;
-}
-
 /* The runtime's own error callback gets an illegal instruction. */
 static void illegal_instruction(void **state)
 {
-	static hsa_queue_t *queue;
+	struct error_queue error;
 	int *out = hsa_client_host(&client, 4096);
 	void **kernarg = hsa_client_host(&client, 4096);
 
 	(void)state;
-	reported = HSA_STATUS_SUCCESS;
-	HSA_CHECK(hsa_queue_create(client.gpus[0], 64, HSA_QUEUE_TYPE_MULTI, on_error, &queue,
-	                           UINT32_MAX, UINT32_MAX, &queue));
+	make_error_queue(&error);
 	kernarg[0] = out;
-	struct hsa_launch launch = {
+	hsa_client_launch(error.queue, &(struct hsa_launch){
 		.kernel = hsa_client_kernel(&client, 0, "unknown_instruction"),
 		.grid = {1}, .group = {1}, .kernarg = kernarg,
-	};
-
-	hsa_client_launch(queue, &launch);
-	for (int i = 0; i < 5000 && reported == HSA_STATUS_SUCCESS; i++)
-		usleep(1000);
-	assert_int_equal(reported, HSA_STATUS_ERROR_ILLEGAL_INSTRUCTION);
+	});
+	assert_int_equal(await_error(&error), HSA_STATUS_ERROR_ILLEGAL_INSTRUCTION);
 	assert_int_equal(out[0], 1);
-	HSA_CHECK(hsa_queue_destroy(queue));
+	destroy_error_queue(&error);
 	HSA_CHECK(hsa_amd_memory_pool_free(out));
 	HSA_CHECK(hsa_amd_memory_pool_free(kernarg));
 }
@@ -350,7 +287,7 @@ static int wild_store(void)
 	hsa_client_open(&client, code_object);
 	kernarg = hsa_client_host(&client, 4096);
 	kernarg[0] = (void *)0x12345000;
-	queue = make_queue(64);
+	queue = make_queue();
 	struct hsa_launch launch = {
 		.kernel = hsa_client_kernel(&client, 0, "wild_store"),
 		.grid = {64}, .group = {64}, .kernarg = kernarg, .completion = make_signal(1),
@@ -365,18 +302,21 @@ static int wild_store(void)
 static int exit_busy(void)
 {
 	hsa_queue_t *queue;
+	hsa_signal_t begun;
 	void **kernarg;
 
 	hsa_client_open(&client, code_object);
+	begun = make_signal(1);
 	kernarg = hsa_client_host(&client, 4096);
 	kernarg[0] = hsa_client_host(&client, 4096);
 	kernarg[1] = kernarg[0];
-	queue = make_queue(64);
+	kernarg[2] = (void *)(uintptr_t)begun.handle;
+	queue = make_queue();
 	hsa_client_launch(queue, &(struct hsa_launch){
 		.kernel = hsa_client_kernel(&client, 0, "wait_for_flag"),
 		.grid = {6400}, .group = {64}, .kernarg = kernarg,
 	});
-	usleep(20000);
+	hsa_client_wait(begun);
 	return 0;
 }
 
@@ -390,25 +330,10 @@ static int host_touch(void)
 	return *device == 1 ? 0 : 1;
 }
 
-static int in_process(const char *what, char *output, size_t size)
-{
-	char command[1024];
-	size_t length;
-	FILE *pipe;
-
-	snprintf(command, sizeof(command), "ulimit -c 0; exec '%s' '%s' %s 2>&1", program,
-	         code_object, what);
-	pipe = popen(command, "r");
-	assert_non_null(pipe);
-	length = fread(output, 1, size - 1, pipe);
-	output[length] = 0;
-	return pclose(pipe);
-}
-
 static void memory_fault(void **state)
 {
 	char output[4096];
-	int status = in_process("wild_store", output, sizeof(output));
+	int status = in_process(NULL, "wild_store", "", output, sizeof(output));
 
 	(void)state;
 	assert_true(WIFSIGNALED(status) || WEXITSTATUS(status) == 134);
@@ -420,7 +345,7 @@ static void memory_fault(void **state)
 static void host_access(void **state)
 {
 	char output[4096];
-	int status = in_process("host_touch", output, sizeof(output));
+	int status = in_process(NULL, "host_touch", "", output, sizeof(output));
 	const char *spec = getenv("KREPLAY_SOFTGPU");
 
 	(void)state;
@@ -433,7 +358,7 @@ static void host_access(void **state)
 static void exit_while_busy(void **state)
 {
 	char output[4096];
-	int status = in_process("exit_busy", output, sizeof(output));
+	int status = in_process(NULL, "exit_busy", "", output, sizeof(output));
 
 	(void)state;
 	assert_true(WIFEXITED(status));
@@ -442,7 +367,7 @@ static void exit_while_busy(void **state)
 
 static void profiling(void **state)
 {
-	hsa_queue_t *queue = make_queue(64);
+	hsa_queue_t *queue = make_queue();
 	hsa_amd_profiling_dispatch_time_t time;
 	uint64_t before, after;
 	struct hsa_launch launch = {

@@ -4,7 +4,6 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #define RING (64u << 10)
 
@@ -196,7 +195,7 @@ static void small_packets(void **state)
 	put(&s, wait, 6);
 	put_fence(&s);
 	ring(&s);
-	usleep(10000);
+	kmt_device_turn();
 	assert_int_not_equal(*s.fence, s.fence_value);
 	__atomic_store_n(poll, 0x1270, __ATOMIC_RELEASE);
 	finish(&s);
@@ -210,6 +209,7 @@ static void ring_wraps(void **state)
 {
 	uint32_t *data = kmt_alloc(0, 4096);
 	struct sdma s;
+	uint64_t at;
 
 	(void)state;
 	sdma_create(&s);
@@ -225,7 +225,9 @@ static void ring_wraps(void **state)
 		ring(&s);
 	}
 	finish(&s);
-	kmt_expect_index(s.resource.Queue_read_ptr_aql, s.write);
+	/* At the fence that told, at the trap behind it, or over. */
+	at = *(volatile uint64_t *)s.resource.Queue_read_ptr_aql;
+	assert_true(at == s.write - 24 || at == s.write - 8 || at == s.write);
 	sdma_destroy(&s);
 	kmt_free(data, 4096);
 }

@@ -5,6 +5,8 @@
  */
 #include "strict.h"
 
+#include <hsa/amd_hsa_signal.h>
+
 #define ROUNDS 300
 
 static int *counter, *order;
@@ -42,18 +44,6 @@ static void arrive(struct arrive *kernarg, int id, uint32_t groups, bool barrier
 	});
 }
 
-static void barrier_and(hsa_signal_t dependency)
-{
-	uint64_t index = hsa_queue_add_write_index_screlease(queue, 1);
-	hsa_barrier_and_packet_t *p = (hsa_barrier_and_packet_t *)queue->base_address +
-	                              index % queue->size;
-
-	memset((char *)p + 2, 0, sizeof(*p) - 2);
-	p->dep_signal[0] = dependency;
-	__atomic_store_n(&p->header, HSA_PACKET_TYPE_BARRIER_AND, __ATOMIC_RELEASE);
-	hsa_signal_store_screlease(queue->doorbell_signal, (hsa_signal_value_t)index);
-}
-
 enum order { FREE, BARRIER_BIT, DEPENDENCY };
 
 /* How often the second of two dispatches came first. */
@@ -69,7 +59,7 @@ static int overtakings(enum order how)
 		hsa_signal_store_relaxed(first, 1);
 		arrive(&kernargs[0], 0, 1, false, how == DEPENDENCY ? first : all);
 		if (how == DEPENDENCY)
-			barrier_and(first);
+			barrier_and(queue, first, (hsa_signal_t){0});
 		arrive(&kernargs[1], 1, 1, how == BARRIER_BIT, all);
 		hsa_client_wait(all);
 		count += order[0] == 1;
@@ -144,36 +134,36 @@ static void reorder_concurrent(void **state)
 	HSA_CHECK(hsa_amd_memory_pool_free(kernarg));
 }
 
-/* With delay=4000 the gaps are 2 ms in the mean, and microseconds without. */
+/* With delay=4000 the gaps are 2 ms in the mean, and microseconds without. All times are of one clock. */
 static void delays(void **state)
 {
-	struct arrive *kernarg = hsa_client_host(&client, 4096);
+	uint64_t **kernarg = hsa_client_host(&client, 4096), *when = hsa_client_host(&client, 4096);
 	hsa_signal_t done = make_signal(1);
+	const amd_signal_t *signal = (const amd_signal_t *)(uintptr_t)done.handle;
 	uint64_t before_start = 0, before_end = 0;
 	const int rounds = 25;
 
 	(void)state;
+	*kernarg = when;
 	for (int i = 0; i < rounds; i++) {
-		*counter = 0;
 		hsa_signal_store_relaxed(done, 1);
-		uint64_t rung = now_ns(CLOCK_MONOTONIC);
+		uint64_t rung = now_ns(CLOCK_BOOTTIME);
 
-		arrive(kernarg, i, 1, true, done);
-		while (__atomic_load_n(counter, __ATOMIC_ACQUIRE) == 0)
-			;
-		uint64_t ran = now_ns(CLOCK_MONOTONIC);
-
-		while (hsa_signal_load_scacquire(done) > 0)
-			;
-		before_start += ran - rung;
-		before_end += now_ns(CLOCK_MONOTONIC) - ran;
-		assert_int_equal(order[0], i);
+		hsa_client_launch(queue, &(struct hsa_launch){
+			.kernel = hsa_client_kernel(&client, 0, "stamp"), .grid = {1}, .group = {1},
+			.kernarg = kernarg, .completion = done,
+		});
+		hsa_client_wait(done);
+		assert_in_range(*when, rung, signal->end_ts);
+		before_start += *when - rung;
+		before_end += signal->end_ts - *when;
 	}
 	assert_true(before_start / rounds > 700000);
 	assert_true(before_end / rounds > 700000);
 	assert_int_equal(overtakings(BARRIER_BIT), 0);
 	HSA_CHECK(hsa_signal_destroy(done));
 	HSA_CHECK(hsa_amd_memory_pool_free(kernarg));
+	HSA_CHECK(hsa_amd_memory_pool_free(when));
 }
 
 /* inject=alloc:80, and fewer allocations than that at the start. */
@@ -257,37 +247,45 @@ static void failed_copy(void **state)
 static void hung_dispatch(void **state)
 {
 	struct arrive *kernargs = hsa_client_host(&client, 4096);
-	hsa_signal_t done[5];
-	int left = 0;
+	hsa_signal_t done[5], again = make_signal(1);
+	hsa_signal_condition_t below[5];
+	hsa_signal_value_t one[5];
 
 	(void)state;
 	*counter = 0;
 	for (int i = 0; i < 5; i++) {
 		done[i] = make_signal(1);
+		below[i] = HSA_SIGNAL_CONDITION_LT;
+		one[i] = 1;
 		arrive(&kernargs[i], i, 1, false, done[i]);
 	}
-	for (int i = 0; i < 5000 && __atomic_load_n(counter, __ATOMIC_ACQUIRE) < 4; i++)
-		usleep(1000);
-	usleep(50000);
+	/* All end but one, whose signal then is the first. */
+	for (uint32_t left = 5; left > 1; left--) {
+		uint32_t ended = hsa_amd_signal_wait_any(left, done, below, one, hsa_client_ticks(20000),
+		                                         HSA_WAIT_STATE_BLOCKED, NULL);
+
+		assert_in_range(ended, 0, left - 1);
+		HSA_CHECK(hsa_signal_destroy(done[ended]));
+		done[ended] = done[left - 1];
+	}
+	/* Time is what is measured: what a device with a hung dispatch takes of 100 ms. */
 	uint64_t busy = now_ns(CLOCK_PROCESS_CPUTIME_ID);
 
-	usleep(200000);
-	assert_true(now_ns(CLOCK_PROCESS_CPUTIME_ID) - busy < 20000000);
+	assert_int_equal(hsa_signal_wait_scacquire(done[0], HSA_SIGNAL_CONDITION_LT, 1, hsa_client_ticks(100),
+	                                           HSA_WAIT_STATE_BLOCKED), 1);
+	assert_true(now_ns(CLOCK_PROCESS_CPUTIME_ID) - busy < 10000000);
 	assert_int_equal(*counter, 4);
-	for (int i = 0; i < 5; i++)
-		left += hsa_signal_load_scacquire(done[i]) > 0;
-	assert_int_equal(left, 1);
 	/* What needs its end waits; the queue can go nevertheless. */
-	hsa_signal_store_relaxed(done[0], 1);
-	arrive(&kernargs[0], 0, 1, true, done[0]);
-	usleep(20000);
-	assert_int_equal(hsa_signal_load_scacquire(done[0]), 1);
+	arrive(&kernargs[0], 0, 1, true, again);
+	device_turn();
+	assert_int_equal(hsa_signal_load_scacquire(again), 1);
 	HSA_CHECK(hsa_queue_destroy(queue));
 	queue = make_queue();
-	arrive(&kernargs[0], 0, 1, true, done[0]);
-	hsa_client_wait(done[0]);
-	for (int i = 0; i < 5; i++)
-		HSA_CHECK(hsa_signal_destroy(done[i]));
+	arrive(&kernargs[0], 0, 1, true, again);
+	hsa_client_wait(again);
+	assert_int_equal(hsa_signal_load_scacquire(done[0]), 1);
+	HSA_CHECK(hsa_signal_destroy(done[0]));
+	HSA_CHECK(hsa_signal_destroy(again));
 	HSA_CHECK(hsa_amd_memory_pool_free(kernargs));
 }
 

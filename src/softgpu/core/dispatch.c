@@ -42,6 +42,7 @@ enum {
 
 #define FIELD(word, low, bits) ((word) >> (low) & ((1u << (bits)) - 1))
 #define MAX_WORKGROUP 1024
+#define MAX_PRIVATE 131056 /* bytes a lane: COMPUTE_TMPRING_SIZE.WAVESIZE has 13 bits, of 1 KiB a wave */
 #define RANDOM_START_US 200ull
 
 static pthread_mutex_t flight_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -146,6 +147,12 @@ static bool check_packet(struct sg_queue *queue, const hsa_kernel_dispatch_packe
 		              p->group_segment_size, queue->gpu->data->lds_kib);
 		return false;
 	}
+	if (p->private_segment_size > MAX_PRIVATE) {
+		sg_queue_fail(queue, SG_QERR_GROUP_SEGMENT_INVALID,
+		              "dispatch %llu: %u bytes of private memory, a card has at most %u", id,
+		              p->private_segment_size, MAX_PRIVATE);
+		return false;
+	}
 	if (!p->kernel_object || p->kernel_object % 64) {
 		sg_queue_fail(queue, SG_QERR_CODE_INVALID, "dispatch %llu: kernel object 0x%llx", id,
 		              (unsigned long long)p->kernel_object);
@@ -159,6 +166,28 @@ static void on_interrupt(void *arg, uint32_t event)
 {
 	(void)arg;
 	sg_event_set(event);
+}
+
+/* What hardware would drop or ignore makes no kernel of it: bits of the entry below 256, an entry in the descriptor
+ * itself, as zeros have it, and properties of other generations. */
+static bool is_kernel(const struct descriptor *desc, uint64_t object, uint64_t entry)
+{
+	return entry % 256 == 0 && entry - object >= sizeof(*desc) &&
+	       !(desc->properties & (WAVEFRONT_SIZE32 | GRID_WORKGROUP_COUNT));
+}
+
+static bool count_groups(struct sg_dispatch *d)
+{
+	const struct gcn_launch *launch = &d->launch;
+
+	d->group_count = 1;
+	for (int i = 0; i < 3; i++) {
+		d->groups[i] = (uint32_t)(((uint64_t)launch->grid_size[i] + launch->workgroup_size[i] -
+		                           1) / launch->workgroup_size[i]);
+		if (__builtin_mul_overflow(d->group_count, d->groups[i], &d->group_count))
+			return false;
+	}
+	return true;
 }
 
 static bool fill_launch(struct sg_dispatch *d, uint64_t packet_id)
@@ -182,14 +211,12 @@ static bool fill_launch(struct sg_dispatch *d, uint64_t packet_id)
 	launch->private_aperture = gpu->private_aperture;
 	memcpy(launch->grid_size, &p->grid_size_x, sizeof(launch->grid_size));
 	memcpy(launch->workgroup_size, &p->workgroup_size_x, sizeof(launch->workgroup_size));
-	d->group_count = 1;
-	for (int i = 0; i < 3; i++) {
-		d->groups[i] = (uint32_t)(((uint64_t)launch->grid_size[i] + launch->workgroup_size[i] -
-		                           1) / launch->workgroup_size[i]);
-		d->group_count *= d->groups[i];
+	if (!count_groups(d)) {
+		sg_queue_fail(d->queue, SG_QERR_DIM_INVALID, "dispatch %llu: %ux%ux%u work-groups",
+		              (unsigned long long)packet_id, d->groups[0], d->groups[1], d->groups[2]);
+		return false;
 	}
-	if (launch->entry % 4 == 0 && !(desc.properties & (WAVEFRONT_SIZE32 | GRID_WORKGROUP_COUNT)) &&
-	    fill_user_sgprs(d, p, desc.properties, packet_id))
+	if (is_kernel(&desc, p->kernel_object, launch->entry) && fill_user_sgprs(d, p, desc.properties, packet_id))
 		return true;
 	sg_kernel_name(p->kernel_object, name, sizeof(name));
 	sg_queue_fail(d->queue, SG_QERR_CODE_INVALID,
@@ -288,7 +315,7 @@ void sg_dispatch_end(struct sg_dispatch *d)
 			good = sg_signal_complete(d->signal, d->start, sg_stamp());
 			sg_guard_end(&guard);
 		} else {
-			sg_queue_memory_fault(queue, sg_device_address(guard.address),
+			sg_queue_memory_fault(queue, sg_device_address(guard.address), guard.refused,
 			                      "a completion signal");
 		}
 		if (!good)
@@ -329,10 +356,11 @@ void sg_dispatch_fault(struct sg_dispatch *d, const struct gcn_fault *fault)
 	case GCN_FAULT_MEMORY:
 		snprintf(what, sizeof(what), "kernel %s at pc 0x%llx", name,
 		         (unsigned long long)fault->pc);
-		sg_queue_memory_fault(d->queue, fault->address, what);
+		sg_queue_memory_fault(d->queue, fault->address, fault->refused, what);
 		return;
 	case GCN_FAULT_LDS:
 	case GCN_FAULT_SCRATCH:
+	case GCN_FAULT_ALIGN:
 		error = SG_QERR_APERTURE_VIOLATION;
 		break;
 	case GCN_FAULT_TRAP:

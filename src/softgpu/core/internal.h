@@ -52,6 +52,7 @@ struct sg_guard {
 	sigjmp_buf jump;
 	struct sg_guard *outer;
 	volatile uint64_t address;
+	volatile bool refused; /* something is mapped there, but not for this access */
 };
 #define SG_TRY(guard) (sg_guard_begin(guard), sigsetjmp((guard)->jump, 0) == 0)
 void sg_guard_begin(struct sg_guard *guard);
@@ -198,8 +199,8 @@ struct sg_queue {
 /* Stops the queue and tells its owner; the text goes to stderr as one line. */
 void sg_queue_fail(struct sg_queue *queue, enum sg_queue_error error, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
-/* Stops the queue and raises the memory-fault event. */
-void sg_queue_memory_fault(struct sg_queue *queue, uint64_t address, const char *what);
+/* Stops the queue and raises the memory-fault event. `refused`: see struct sg_guard. */
+void sg_queue_memory_fault(struct sg_queue *queue, uint64_t address, bool refused, const char *what);
 void sg_queue_hang(struct sg_queue *queue, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 

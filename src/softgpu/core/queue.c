@@ -323,14 +323,27 @@ void sg_queue_fail(struct sg_queue *queue, enum sg_queue_error error, const char
 	sg_event_set(queue->error_event);
 }
 
-void sg_queue_memory_fault(struct sg_queue *queue, uint64_t address, const char *what)
+static bool can_be_read(uint64_t address)
+{
+	struct sg_guard guard;
+
+	if (!SG_TRY(&guard))
+		return false;
+	(void)*(volatile char *)sg_ptr(address);
+	sg_guard_end(&guard);
+	return true;
+}
+
+void sg_queue_memory_fault(struct sg_queue *queue, uint64_t address, bool refused, const char *what)
 {
 	struct sg_memory_fault fault = {.node = queue->gpu->node, .address = address};
 
 	if (atomic_exchange(&queue->failed, true))
 		return;
-	sg_log("node %u: access to address 0x%llx, which nothing maps, by %s", queue->gpu->node,
-	       (unsigned long long)address, what);
+	fault.read_only = refused && can_be_read(address);
+	sg_log("node %u: %s address 0x%llx, which %s, by %s", queue->gpu->node,
+	       fault.read_only ? "write to" : "access to", (unsigned long long)address,
+	       fault.read_only ? "may only be read" : "nothing maps", what);
 	sg_dispatch_cancel(queue);
 	sg_event_fault(&fault);
 }
@@ -353,7 +366,7 @@ static bool step(struct slot *slot, struct sg_queue *queue)
 		return false;
 	}
 	if (!SG_TRY(&guard)) {
-		sg_queue_memory_fault(queue, sg_device_address(guard.address),
+		sg_queue_memory_fault(queue, sg_device_address(guard.address), guard.refused,
 		                      queue->kind == SG_QUEUE_AQL ? "the packet processor"
 		                                                  : "the copy engine");
 		return true;

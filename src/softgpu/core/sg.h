@@ -139,6 +139,7 @@ enum sg_status sg_svm_get(uint64_t start, uint64_t size, struct sg_svm *what);
 struct sg_memory_fault {
 	uint32_t node;
 	uint64_t address;
+	bool read_only; /* a write to what may only be read */
 	bool hang; /* no address to blame: the engine stopped */
 };
 

@@ -39,6 +39,11 @@ void sg_log(const char *format, ...)
 	va_end(args);
 	if (n > (int)sizeof(line) - 2)
 		n = (int)sizeof(line) - 2;
+	/* It may quote what a client made up, and stays one line. */
+	for (int i = 0; i < n; i++) {
+		if ((unsigned char)line[i] < ' ')
+			line[i] = '?';
+	}
 	line[n++] = '\n';
 	/* One write, so that lines of several threads do not mix. */
 	if (write(STDERR_FILENO, line, (size_t)n) < 0)
@@ -172,7 +177,7 @@ static enum sg_status open_locked(void)
 	enum sg_status status;
 
 	if (!sg_options_parse(spec, &sg_opt, reason, sizeof(reason))) {
-		sg_log("%s=%s: %s", SG_SPEC_VARIABLE, spec, reason);
+		sg_log("%s=%.200s%s: %s", SG_SPEC_VARIABLE, spec, strlen(spec) > 200 ? "..." : "", reason);
 		return SG_INVALID;
 	}
 	if (!once) {

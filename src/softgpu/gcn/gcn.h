@@ -96,15 +96,17 @@ enum gcn_fault_kind {
 	GCN_FAULT_ILLEGAL,  /* no row for this instruction */
 	GCN_FAULT_LDS,      /* LDS access outside the allocation (message only; hardware reads 0) */
 	GCN_FAULT_SCRATCH,  /* scratch access outside the allocation */
-	GCN_FAULT_MEMORY,   /* address that nothing maps */
+	GCN_FAULT_MEMORY,   /* address that nothing maps, or a write to what may not be written */
 	GCN_FAULT_TRAP,     /* s_trap */
 	GCN_FAULT_RESOURCE, /* cannot allocate a work-group of this shape */
+	GCN_FAULT_ALIGN,    /* atomic at an address that is no multiple of its size */
 };
 
 struct gcn_fault {
 	enum gcn_fault_kind kind;
 	uint64_t pc;         /* host address of the instruction */
 	uint64_t address;    /* GCN_FAULT_MEMORY, _LDS, _SCRATCH: what was accessed, 48 bits */
+	bool refused;        /* GCN_FAULT_MEMORY: something is mapped there, but not for this access */
 	uint8_t trap_id;     /* GCN_FAULT_TRAP */
 	char text[200];      /* one line: encoding name, opcode, words, kernel */
 };

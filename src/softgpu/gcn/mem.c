@@ -411,12 +411,25 @@ static uint32_t float_mode(const struct gcn_wave *w, unsigned int op, bool two, 
 	return lds ? near | (w->mxcsr[two ? 2 : 1] & flush) : near;
 }
 
+/* Reads and writes may lie anywhere, atomics may not (ISA "Memory Violations"). */
+static void check_alignment(const struct gcn_inst *i, struct gcn_wave *w, const struct access *x, uint64_t lanes)
+{
+	uint64_t bad = 0;
+
+	EACH(l, lanes)
+		bad |= !x->p[l] ? 0 : x->swz >> l & 1 ? x->off[l] : (uint64_t)(uintptr_t)x->p[l];
+	if (bad & (4u * i->row->d - 1))
+		gcn_raise(w, GCN_FAULT_ALIGN, 0, "%s: an address that is not aligned to %u bytes", i->row->name,
+		          4u * i->row->d);
+}
+
 void gcn_atomic(const struct gcn_inst *i, struct gcn_wave *w, const struct access *x,
                 uint64_t lanes, unsigned int cmp_row, unsigned int data_row, bool ret)
 {
 	unsigned int op = i->row->b;
 	bool two = i->row->d == 2, floats = (op >= A_FADD && op <= A_FMAX) || op == A_FCMPSWAP;
 
+	check_alignment(i, w, x, lanes);
 	EACH(l, lanes) {
 		uint64_t d = w->v[data_row][l], c = w->v[cmp_row][l], o = 0;
 		uint8_t *p = x->p[l];

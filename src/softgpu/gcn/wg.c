@@ -28,6 +28,7 @@ void gcn_wave_fault(const siginfo_t *info)
 		return;
 	running = NULL;
 	w->wg->fault.kind = GCN_FAULT_MEMORY;
+	w->wg->fault.refused = info->si_code == SEGV_ACCERR && info->si_signo == SIGSEGV;
 	w->wg->faulted = w;
 	w->wg->fault.address = (uint64_t)(uintptr_t)info->si_addr;
 	if (w->wg->fault.address - gcn_window.delta - gcn_window.base < gcn_window.size)

@@ -20,6 +20,8 @@ static void on_fault(void *user, const struct sg_memory_fault *fault)
 	memset(&out->Failure, 0, sizeof(out->Failure));
 	if (fault->hang)
 		out->Failure.ErrorType = 3;
+	else if (fault->read_only)
+		out->Failure.ReadOnly = 1;
 	else
 		out->Failure.NotPresent = 1;
 	__atomic_store_n((uint32_t *)&out->Flags, HSA_EVENTID_MEMORY_FATAL_PROCESS,
