@@ -20,7 +20,6 @@ struct pool {
 
 static struct {
 	pthread_mutex_t mutex;
-	_Atomic bool ready;
 	struct kr_agent *gpu[MAX_GPUS];
 	unsigned gpus;
 	struct pool pool[MAX_POOLS];
@@ -173,23 +172,23 @@ visit_agent(hsa_agent_t handle, void *data)
 	return HSA_STATUS_SUCCESS;
 }
 
+_Atomic bool kr_agents_ready;
+
 bool
-kr_agents_init(void)
+kr_agents_enumerate(void)
 {
 	hsa_status_t status;
 
-	if (atomic_load_explicit(&table.ready, memory_order_acquire))
-		return true;
 	pthread_mutex_lock(&table.mutex);
-	if (!table.ready) {
+	if (!kr_agents_ready) {
 		status = kr_next.hsa_iterate_agents(visit_agent, NULL);
 		if (status == HSA_STATUS_SUCCESS)
-			table.ready = true;
+			kr_agents_ready = true;
 		else
 			kr_log(KR_LOG_WARN, "agents", "cannot enumerate agents: %s", kr_status_text(status));
 	}
 	pthread_mutex_unlock(&table.mutex);
-	return table.ready;
+	return kr_agents_ready;
 }
 
 void
@@ -206,7 +205,7 @@ kr_agents_finish(void)
 	}
 	table.gpus = table.pools = 0;
 	table.host_agent.handle = table.host_pool.handle = table.host_region.handle = 0;
-	table.ready = false;
+	kr_agents_ready = false;
 	pthread_mutex_unlock(&table.mutex);
 }
 

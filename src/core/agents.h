@@ -55,8 +55,16 @@ struct kr_agent {
 	struct kr_agent *retired; /* of an earlier life of the runtime */
 };
 
+extern _Atomic bool kr_agents_ready;
+bool kr_agents_enumerate(void);
+
 /* The agent table; enumerates on first use. False when the runtime refuses. */
-bool kr_agents_init(void);
+static inline bool
+kr_agents_init(void)
+{
+	return atomic_load_explicit(&kr_agents_ready, memory_order_acquire) || kr_agents_enumerate();
+}
+
 void kr_agents_finish(void);
 struct kr_agent *kr_agent_find(hsa_agent_t handle); /* NULL: not a GPU agent of this system */
 struct kr_agent *kr_agent_at(unsigned index);       /* GPU agents, in the runtime's order; NULL past the end */

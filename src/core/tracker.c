@@ -44,14 +44,22 @@ struct list {
 	struct kr_scope scope;
 };
 
+/* What comes from a pool is. */
+struct pool {
+	uint64_t handle;
+	enum kr_pool_kind kind;
+	uint8_t list;
+};
+
 #define MAX_LISTS 65
 #define MAX_PENDING 8
 
 static struct {
-	struct kr_lock lock;
-	struct entry pending[MAX_PENDING];
+	_Alignas(64) struct kr_lock lock;
 	unsigned pending_count;
+	struct pool last; /* most allocations are from the pool of the one before */
 	struct table table;
+	_Alignas(64) struct entry pending[MAX_PENDING]; /* two a cache line */
 	struct index sorted, fresh;
 	bool stale; /* the index is to be made from the table */
 	uint64_t generation;
@@ -145,7 +153,7 @@ hash(uintptr_t base)
 }
 
 /* The slot of a base, or the free one where it belongs. */
-static size_t
+static inline __attribute__((always_inline)) size_t
 slot_of(uintptr_t base)
 {
 	size_t i = hash(base) & tracker.table.mask;
@@ -424,14 +432,10 @@ lookup_inside(uintptr_t address)
 
 /* ---- adding ---- */
 
-/* Written where it stays: of what was stored a byte at a time a copy of whole words has to wait. */
+/* With the lock held. Written where it stays: of what was stored a byte at a time a copy of whole words has to wait. */
 static inline void
-note(uintptr_t base, size_t size, struct kr_agent *agent, enum kr_pool_kind kind, uint32_t region_kind, int left_out)
+note(uintptr_t base, size_t size, uint8_t list, enum kr_pool_kind kind, uint32_t region_kind, int left_out)
 {
-	uint8_t list;
-
-	kr_lock(&tracker.lock);
-	list = agent != NULL ? list_for(agent) : 0;
 	if (tracker.pending_count == MAX_PENDING)
 		enter_pending();
 	tracker.pending[tracker.pending_count++] = (struct entry){.base = base,
@@ -441,25 +445,38 @@ note(uintptr_t base, size_t size, struct kr_agent *agent, enum kr_pool_kind kind
 								  .kind = (uint8_t)kind,
 								  .region_kind = (uint8_t)region_kind,
 								  .left_out = (int8_t)left_out};
-	kr_unlock(&tracker.lock);
+}
+
+static void
+look_up_pool(uint64_t handle)
+{
+	struct kr_agent *agent = NULL;
+
+	tracker.last.kind = kr_pool_kind(handle, &agent);
+	tracker.last.list = agent != NULL ? list_for(agent) : 0;
+	tracker.last.handle = handle;
 }
 
 void
 kr_tracker_add(void *base, size_t size, uint64_t pool, uint32_t flags, uint32_t region_kind)
 {
-	struct kr_agent *agent = NULL;
-	enum kr_pool_kind kind;
-
 	if (base == NULL || size == 0)
 		return;
-	kind = kr_pool_kind(pool, &agent);
-	note((uintptr_t)base, size, agent, kind, region_kind, left_out_class(kind, flags));
+	kr_lock(&tracker.lock);
+	if (tracker.last.handle != pool)
+		look_up_pool(pool);
+	note((uintptr_t)base, size, tracker.last.list, tracker.last.kind, region_kind,
+	     left_out_class(tracker.last.kind, flags));
+	kr_unlock(&tracker.lock);
 }
 
 void
 kr_tracker_restore(const struct kr_allocation *removed)
 {
-	note(removed->base, removed->size, removed->agent, removed->kind, removed->region_kind, removed->left_out);
+	kr_lock(&tracker.lock);
+	note(removed->base, removed->size, removed->agent != NULL ? list_for(removed->agent) : 0, removed->kind,
+	     removed->region_kind, removed->left_out);
+	kr_unlock(&tracker.lock);
 }
 
 bool
@@ -481,7 +498,7 @@ lookup_pending(uintptr_t base, size_t count)
 }
 
 /* From wherever it is; older lives of the address too, which were freed behind our back. */
-static void
+static inline void
 forget(struct entry *pending, uintptr_t base)
 {
 	struct entry *e;
@@ -508,7 +525,6 @@ kr_tracker_remove(const void *base)
 bool
 kr_tracker_take(const void *base, struct kr_allocation *taken)
 {
-	prefetch((uintptr_t)base);
 	for (;;) {
 		struct kr_agent *closed = NULL;
 		struct entry *pending;
@@ -638,6 +654,7 @@ kr_tracker_clear(void)
 	tracker.stale = false;
 	atomic_store(&tracker.attached, 0);
 	tracker.lists = 0;
+	tracker.last = (struct pool){0};
 	memset(tracker.list, 0, sizeof(tracker.list));
 	kr_unlock(&tracker.lock);
 }

@@ -363,11 +363,12 @@ static bool many_regions(const struct row *row)
 
 /* ---- the tracker ---- */
 
+/* On one core for both: neighbours may slow one core of a machine down for minutes and not the other. */
 static bool allocations(const struct row *row, const char *live, const char *pair)
 {
 	const enum side_kind kinds[] = { SIDE_BARE, SIDE_PRELOAD };
 	struct side sides[2];
-	bool ok = start(sides, kinds, 2, idle_tool);
+	bool ok = start(sides, kinds, 2, one_core_idle);
 
 	for (unsigned i = 0; i < 2; i++)
 		ok = ok && side_ask(&sides[i], "%s", live) && side_ask(&sides[i], "%s", pair);
