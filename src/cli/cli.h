@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <sys/types.h>
 
 /* The launcher's own exit statuses, as env(1)'s. */
@@ -83,7 +84,7 @@ bool kr_cli_parse(struct kr_cli_arguments *arguments, const struct kr_cli_comman
 void kr_cli_free_arguments(struct kr_cli_arguments *arguments);
 
 /* help.c */
-void kr_cli_print_usage(int fd);
+void kr_cli_print_usage(FILE *to);
 void kr_cli_print_help(const struct kr_cli_command *command);
 
 /* libraries.c: what lies beside the launcher, in the build tree or where it was installed. */

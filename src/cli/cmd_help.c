@@ -10,7 +10,7 @@ int kr_cli_cmd_help(const struct kr_cli_command *command, int argc, char **argv)
 
 	(void)command;
 	if (argc < 2) {
-		kr_cli_print_usage(STDOUT_FILENO);
+		kr_cli_print_usage(stdout);
 		return 0;
 	}
 	if (argc > 2) {

@@ -6,16 +6,16 @@
 
 #define COLUMNS 80
 
-void kr_cli_print_usage(int fd)
+void kr_cli_print_usage(FILE *to)
 {
-	dprintf(fd, "usage: kreplay COMMAND ...\n"
+	fprintf(to, "usage: kreplay COMMAND ...\n"
 		    "       kreplay --help | --version\n\n"
 		    "Replays the GPU kernels of unmodified HSA programs in place.\n\ncommands:\n");
 	for (const struct kr_cli_command *command = kr_cli_commands; command->name; command++) {
 		if (!command->hidden)
-			dprintf(fd, "  %-10s %s\n", command->name, command->summary);
+			fprintf(to, "  %-10s %s\n", command->name, command->summary);
 	}
-	dprintf(fd, "\n\"kreplay help COMMAND\" describes a command and its flags.\n");
+	fprintf(to, "\n\"kreplay help COMMAND\" describes a command and its flags.\n");
 }
 
 /* Words from `indent` on; the first line starts at `column`. */

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -31,16 +32,29 @@ void kr_cli_say(const char *format, ...)
 	(void)kr_write_all(STDERR_FILENO, line, used);
 }
 
-int main(int argc, char **argv)
+/* What was asked for has to have come out. A reader that has seen enough is no error. */
+static int written(int status)
+{
+	int error = kr_write_error();
+
+	if (fflush(stdout) != 0 && error == 0)
+		error = errno;
+	if (status != 0 || error == 0 || error == EPIPE)
+		return status;
+	kr_cli_say("standard output: %s", strerror(error));
+	return KR_EXIT_BAD_USE;
+}
+
+static int run(int argc, char **argv)
 {
 	const struct kr_cli_command *command;
 
 	if (argc < 2) {
-		kr_cli_print_usage(STDERR_FILENO);
+		kr_cli_print_usage(stderr);
 		return KR_EXIT_BAD_USE;
 	}
 	if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0) {
-		kr_cli_print_usage(STDOUT_FILENO);
+		kr_cli_print_usage(stdout);
 		return 0;
 	}
 	if (strcmp(argv[1], "--version") == 0 || strcmp(argv[1], "-V") == 0) {
@@ -53,4 +67,9 @@ int main(int argc, char **argv)
 		return KR_EXIT_BAD_USE;
 	}
 	return command->run(command, argc - 1, argv + 1);
+}
+
+int main(int argc, char **argv)
+{
+	return written(run(argc, argv));
 }

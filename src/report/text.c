@@ -156,6 +156,13 @@ static bool write_loop(int fd, const char *bytes, size_t count)
 	return true;
 }
 
+static _Atomic int output_error;
+
+int kr_write_error(void)
+{
+	return output_error;
+}
+
 bool kr_write_all(int fd, const char *bytes, size_t count)
 {
 	const struct timespec now = { 0 };
@@ -175,6 +182,8 @@ bool kr_write_all(int fd, const char *bytes, size_t count)
 	if (!done && error == EPIPE && !sigismember(&pending, SIGPIPE))
 		sigtimedwait(&broken, NULL, &now);
 	pthread_sigmask(SIG_SETMASK, &mask, NULL);
+	if (!done && fd == STDOUT_FILENO)
+		output_error = error;
 	errno = error;
 	return done;
 }

@@ -38,6 +38,8 @@ char *kr_format_bytes(char *out, uint64_t bytes);
  * raises no SIGPIPE: the process may be the program's, and its end is none of ours.
  */
 bool kr_write_all(int fd, const char *bytes, size_t count);
+/* The errno of the last write to standard output that failed; 0: none did. */
+int kr_write_error(void);
 
 /* The length of the well-formed UTF-8 sequence at `bytes`, 0 when there is none. */
 size_t kr_utf8_length(const char *bytes, size_t count);

@@ -27,6 +27,14 @@ expect_error 125 'run: no command is given' 'no command'
 run "$kreplay" run -n 3 --
 expect_error 125 'run: no command is given' 'no command after --'
 
+# nobody gets what was asked for
+for what in --version --help 'help run' info 'man run' 'completion bash'; do
+	status=0
+	"$kreplay" $what >/dev/full 2>"$folder/err" </dev/null || status=$?
+	: >"$folder/out"
+	expect_error 125 'standard output: No space left on device$' "$what to a full disk"
+done
+
 refuse 'unknown or ambiguous flag --frobnicate ' --frobnicate
 refuse 'unknown flag -q ' -q
 run "$kreplay" run --passes

@@ -73,4 +73,10 @@ run "$kreplay" run -o "$folder/else/r.json" -- sh -c "rmdir $folder/else && echo
 expect_status 125 'folder became a file'
 expect_err "^kreplay: cannot write '.*/else/r.json': Not a directory\$" 'folder became a file'
 
+# and what is printed does not get anywhere
+status=0
+"$kreplay" report "$folder/gone/r.json" >/dev/full 2>"$folder/err" </dev/null || status=$?
+: >"$folder/out"
+expect_error 125 'standard output: No space left on device$' 'report to a full disk'
+
 finish
