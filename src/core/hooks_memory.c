@@ -134,12 +134,34 @@ kr_hook_hsa_amd_agent_memory_pool_get_info(hsa_agent_t agent, hsa_amd_memory_poo
 
 /* ---- host memory made known to agents ---- */
 
+/* Where agents see what is locked at an address. NULL: nothing is; device memory can be given to these calls too. */
+static void *
+locked_at(const void *address)
+{
+	hsa_amd_pointer_info_t info = {.size = sizeof(info)};
+
+	return kr_next.hsa_amd_pointer_info(address, &info, NULL, NULL, NULL) == HSA_STATUS_SUCCESS &&
+			       info.type == HSA_EXT_POINTER_TYPE_LOCKED
+		       ? info.agentBaseAddress
+		       : NULL;
+}
+
+/* An allocation that is saved stays one, whatever is said of its address. */
+static bool
+is_saved(const void *address)
+{
+	struct kr_allocation a;
+
+	return kr_tracker_find(address, &a) && a.left_out < 0;
+}
+
 static void
 note_lock(hsa_status_t status, size_t size, void *const *agent_ptr)
 {
 	hsa_amd_memory_pool_t pool;
 
-	if (status == HSA_STATUS_SUCCESS && agent_ptr != NULL && kr_agents_init() && kr_host_pool(&pool))
+	if (status == HSA_STATUS_SUCCESS && agent_ptr != NULL && kr_agents_init() && kr_host_pool(&pool) &&
+	    locked_at(*agent_ptr) != NULL && !is_saved(*agent_ptr))
 		kr_tracker_add(*agent_ptr, size, pool.handle, 0, KREPLAY_REGION_POOL);
 }
 
@@ -172,13 +194,10 @@ hsa_status_t
 kr_hook_hsa_amd_memory_unlock(void *host_ptr)
 {
 	/* Noted under the agents' address, which need not be the host's. */
-	hsa_amd_pointer_info_t info = {.size = sizeof(info)};
+	const void *seen = locked_at(host_ptr);
 
-	if (kr_next.hsa_amd_pointer_info(host_ptr, &info, NULL, NULL, NULL) == HSA_STATUS_SUCCESS &&
-	    info.type == HSA_EXT_POINTER_TYPE_LOCKED)
-		kr_tracker_remove(info.agentBaseAddress);
-	else
-		kr_tracker_remove(host_ptr);
+	if (seen != NULL && !is_saved(seen))
+		kr_tracker_remove(seen);
 	return kr_next.hsa_amd_memory_unlock(host_ptr);
 }
 

@@ -79,7 +79,7 @@ isolation)
 	;;
 scope)
 	# contract 5: what is saved, what is left out and counted, and memory of others
-	each scopes ipc_memory
+	each scopes ipc_memory locked_device
 	for door in $doors; do
 		tell $door peer_memory --softgpu="gfx90a:2$switches"
 	done

@@ -175,12 +175,17 @@ pool_access(hsa_agent_t agent, hsa_amd_memory_pool_t pool, hsa_amd_agent_memory_
 	return stand_in_fails(&stand_in.pool_access) ? HSA_STATUS_ERROR : HSA_STATUS_SUCCESS;
 }
 
+static const void *locked; /* the last that was, until it is unlocked */
+
 static hsa_status_t
 memory_lock(void *host, size_t size, hsa_agent_t *agents, int n, void **agent_ptr)
 {
 	if (agent_ptr != NULL)
 		*agent_ptr = host;
-	return stand_in_fails(&stand_in.lock) ? HSA_STATUS_ERROR : HSA_STATUS_SUCCESS;
+	if (stand_in_fails(&stand_in.lock))
+		return HSA_STATUS_ERROR;
+	locked = host;
+	return HSA_STATUS_SUCCESS;
 }
 
 static hsa_status_t
@@ -193,13 +198,15 @@ memory_lock_to_pool(void *host, size_t size, hsa_agent_t *agents, int n, hsa_amd
 static hsa_status_t
 pointer_info(const void *ptr, hsa_amd_pointer_info_t *info, void *(*alloc)(size_t), uint32_t *count, hsa_agent_t **agents)
 {
-	info->type = HSA_EXT_POINTER_TYPE_UNKNOWN;
+	info->type = ptr == locked ? HSA_EXT_POINTER_TYPE_LOCKED : HSA_EXT_POINTER_TYPE_UNKNOWN;
+	info->agentBaseAddress = (void *)(uintptr_t)ptr;
 	return HSA_STATUS_SUCCESS;
 }
 
 static hsa_status_t
 memory_unlock(void *host)
 {
+	locked = host == locked ? NULL : locked;
 	return HSA_STATUS_SUCCESS;
 }
 
@@ -208,6 +215,7 @@ stand_in_reset_memory(void)
 {
 	memset(on_device, 0, sizeof(on_device));
 	device_used = 0;
+	locked = NULL;
 }
 
 void

@@ -409,3 +409,27 @@ int story_drain_timeout(int argc, char **argv)
 	shake_check(1);
 	return end();
 }
+
+/* contract 5: device memory is saved whatever a program gives it to: the calls for host memory take it, and succeed. */
+int story_locked_device(int argc, char **argv)
+{
+	size_t bytes = MIXER_VALUES * sizeof(uint32_t);
+	char *at;
+	void *seen;
+
+	begin(3, 16);
+	at = (char *)mixer.values;
+	for (uint32_t i = 0; i < 4; i++) {
+		if (i != 0)
+			HSA_CHECK(hsa_amd_memory_lock(at + (i == 2 ? bytes / 2 : 0), bytes / 2, &app.gpu, 1, &seen));
+		if (i == 3)
+			HSA_CHECK(hsa_amd_memory_unlock(at));
+		submit(&mixer, i + 3, mixer.done);
+		hsa_app_wait(&app, mixer.done);
+	}
+	HSA_CHECK(hsa_amd_memory_unlock(at)); /* of nothing that is locked */
+	submit(&mixer, 9, mixer.done);
+	hsa_app_wait(&app, mixer.done);
+	expect(scenario.replayed == 5, "not every dispatch was replayed");
+	return end();
+}

@@ -113,7 +113,7 @@ void wait_zero(struct hsa_app *app, hsa_signal_t signal);
 	/* contract.c */                                                                                      \
 	STORY(one_completion) STORY(in_flight) STORY(own_predecessor) STORY(parked_or) STORY(handed_over)       \
 	STORY(crowd) STORY(stuck_pass) STORY(stuck_for_ever) STORY(drain_timeout) STORY(copies_in_flight)                              \
-	STORY(nested_unreplayed)                                                                             \
+	STORY(nested_unreplayed) STORY(locked_device)                                                                             \
 	/* queue.c */                                                                                         \
 	STORY(unordered) STORY(barrier_or) STORY(queue_full) STORY(queue_calls) STORY(queue_error)             \
 	/* scope.c */                                                                                         \

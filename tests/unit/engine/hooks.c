@@ -318,6 +318,26 @@ host_memory_is_counted_while_it_is_locked(void **state)
 	}
 }
 
+/* A program may give device memory to these calls as well, and the runtime says that all is well. */
+static void
+device_memory_that_is_locked_stays_what_it_is(void **state)
+{
+	void *seen = NULL;
+
+	dispatch();
+	assert_int_equal(saw.snapshot_bytes, 1024);
+	for (size_t at = 0; at <= 512; at += 512) {
+		assert_int_equal(kr_hook_hsa_amd_memory_lock((char *)cell + at, 512, NULL, 0, &seen), 0);
+		dispatch();
+		assert_int_equal(saw.snapshot_bytes, 1024);
+		assert_int_equal(saw.left_out[KREPLAY_LEFT_OUT_HOST], 0);
+		assert_int_equal(kr_hook_hsa_amd_memory_unlock((char *)cell + at), 0);
+		assert_int_equal(kr_hook_hsa_amd_memory_unlock((char *)cell + at), 0);
+		dispatch();
+		assert_int_equal(saw.snapshot_bytes, 1024);
+	}
+}
+
 /* ---- memory of others ---- */
 
 static void
@@ -661,6 +681,7 @@ main(void)
 		REPLAY_TEST(allocations_are_what_they_were_made_as),
 		REPLAY_TEST(a_free_that_fails_frees_nothing),
 		REPLAY_TEST(host_memory_is_counted_while_it_is_locked),
+		REPLAY_TEST(device_memory_that_is_locked_stays_what_it_is),
 		REPLAY_TEST(memory_of_another_process_is_said_while_attached),
 		REPLAY_TEST(a_buffer_of_another_driver_is_said_while_mapped),
 		REPLAY_TEST(access_to_ones_own_memory_is_not_said),
