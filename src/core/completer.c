@@ -307,7 +307,7 @@ kr_completer_settle(struct kr_proxy *proxy, uint64_t deadline)
 		return true;
 	pthread_mutex_lock(&completer.thread.mutex);
 	while (!(settled = atomic_load(&proxy->tracked) == 0) && !atomic_load(&proxy->dying) &&
-	       !atomic_load(&proxy->failed)) {
+	       !atomic_load(&proxy->stopped)) {
 		uint64_t now = kr_now_ns(), until = now + SLICE_NS < deadline ? now + SLICE_NS : deadline;
 		struct timespec ts = {.tv_sec = (time_t)(until / 1000000000u), .tv_nsec = (long)(until % 1000000000u)};
 

@@ -127,7 +127,7 @@ diagnose_queue(struct kr_proxy *q)
 		print_dependencies(packet, deps, sizeof(deps));
 	kr_log(KR_LOG_WARN, "queue", "queue %llu: read %llu, written %llu, idle at %llu, next packet: %s%s%s",
 	       (unsigned long long)q->id, (unsigned long long)read, (unsigned long long)q->hw_write,
-	       (unsigned long long)q->hw_idle_at, packet_name(type), deps, q->failed ? ", in error" : "");
+	       (unsigned long long)q->hw_idle_at, packet_name(type), deps, q->stopped ? ", stopped" : "");
 }
 
 void

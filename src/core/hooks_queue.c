@@ -48,7 +48,9 @@ kr_hook_hsa_queue_destroy(hsa_queue_t *queue)
 hsa_status_t
 kr_hook_hsa_queue_inactivate(hsa_queue_t *queue)
 {
-	return kr_next.hsa_queue_inactivate(behind(queue));
+	struct kr_proxy *p = kr_proxy_of_queue(queue);
+
+	return p != NULL ? kr_proxy_inactivate(p) : kr_next.hsa_queue_inactivate(queue);
 }
 
 uint64_t

@@ -100,7 +100,7 @@ struct kr_proxy {
 	uint64_t watched;   /* the completer's: its last round that waited for something of this queue */
 	uint64_t looked_at; /* the watcher's: taken_to + 1 at its last look when a packet was there */
 	_Atomic bool dying;  /* being destroyed */
-	_Atomic bool failed; /* the runtime reported an error on it */
+	_Atomic bool stopped; /* by an error, or inactivated: what is in it never runs */
 };
 
 hsa_status_t kr_proxy_create(hsa_agent_t agent, uint32_t size, hsa_queue_type32_t type,
@@ -108,6 +108,7 @@ hsa_status_t kr_proxy_create(hsa_agent_t agent, uint32_t size, hsa_queue_type32_
                              uint32_t private_segment_size, uint32_t group_segment_size,
                              hsa_queue_t **queue);
 hsa_status_t kr_proxy_destroy(struct kr_proxy *proxy);
+hsa_status_t kr_proxy_inactivate(struct kr_proxy *proxy);
 
 /* The runtime's own queue, noted as one that windows have to drain. */
 hsa_status_t kr_queue_create_plain(hsa_agent_t agent, uint32_t size, hsa_queue_type32_t type,

@@ -84,6 +84,15 @@ kr_proxy_of_doorbell(hsa_signal_t signal)
 	return kr_ptrmap_get(&queues.by_doorbell, signal.handle);
 }
 
+/* Nothing runs on it any more. */
+static void
+stop(struct kr_proxy *p)
+{
+	atomic_store(&p->stopped, true);
+	/* A pass or a drain that waits will not see its signal any more. */
+	kr_next.hsa_signal_store_screlease(p->pass_signal, -1);
+}
+
 /* The runtime reports an error on the hardware queue: the application hears of
  * it on the queue that it knows. */
 static void
@@ -91,9 +100,7 @@ on_error(hsa_status_t status, hsa_queue_t *source, void *data)
 {
 	struct kr_proxy *p = data;
 
-	atomic_store(&p->failed, true);
-	/* A pass or a drain that waits will not see its signal any more. */
-	kr_next.hsa_signal_store_screlease(p->pass_signal, -1);
+	stop(p);
 	if (p->callback != NULL)
 		p->callback(status, p->soft, p->callback_data);
 }
@@ -287,6 +294,16 @@ kr_proxy_create(hsa_agent_t agent, uint32_t size, hsa_queue_type32_t type,
 plain:
 	put_proxy(p);
 	return kr_queue_create_plain(agent, size, type, callback, data, private_segment_size, group_segment_size, queue);
+}
+
+hsa_status_t
+kr_proxy_inactivate(struct kr_proxy *p)
+{
+	hsa_status_t status = kr_next.hsa_queue_inactivate(p->hw);
+
+	if (status == HSA_STATUS_SUCCESS)
+		stop(p);
+	return status;
 }
 
 hsa_status_t

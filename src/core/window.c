@@ -120,7 +120,7 @@ drain(struct kr_proxy *q, const struct kr_proxy *who, uint64_t deadline)
 			if (sibling && is_parked(q))
 				return true;
 			kr_wait_longer(&wait, who, sibling ? "for another queue of the agent to drain" : "for its predecessors");
-			if (kr_now_ns() >= deadline || atomic_load(&q->dying) || atomic_load(&q->failed))
+			if (kr_now_ns() >= deadline || atomic_load(&q->dying) || atomic_load(&q->stopped))
 				return false;
 		}
 		end_drain(q);
@@ -133,7 +133,7 @@ static bool
 drain_siblings(struct window *w, uint64_t deadline)
 {
 	for (struct kr_proxy *q = w->agent->queues; q != NULL; q = q->next_on_agent)
-		if (!q->failed && !drain(q, w->proxy, deadline))
+		if (!q->stopped && !drain(q, w->proxy, deadline))
 			return false;
 	return kr_foreign_drain(w->agent, deadline) && kr_copy_fence(w->agent, deadline);
 }
@@ -241,6 +241,8 @@ run_pass(void *data, uint64_t pass, struct kr_pass_times *times)
 	kr_proxy_submit(p, &packet);
 	while ((value = kr_next.hsa_signal_wait_scacquire(p->pass_signal, HSA_SIGNAL_CONDITION_LT, 1, SLICE_NS,
 							  HSA_WAIT_STATE_BLOCKED)) >= 1) {
+		if (p->stopped)
+			break;
 		kr_wait_longer(&wait, p, "for a pass to finish");
 		if (is_stuck(w, pass, kr_now_ns() - began)) {
 			w->given_up = true;
@@ -248,7 +250,7 @@ run_pass(void *data, uint64_t pass, struct kr_pass_times *times)
 			return KREPLAY_DECLINE_STUCK_PASS;
 		}
 	}
-	if (value < 0 || p->failed) {
+	if (value < 0 || p->stopped) {
 		w->failed = true;
 		return KREPLAY_DECLINE_PASS_FAILED;
 	}
@@ -331,15 +333,15 @@ complete(const struct window *w)
 static enum kr_window_result
 not_at_rest(struct kr_proxy *p, uint64_t give_up)
 {
-	if (!atomic_load(&p->dying) && !p->failed && kr_now_ns() < give_up)
+	if (!atomic_load(&p->dying) && !p->stopped && kr_now_ns() < give_up)
 		return KR_WINDOW_LATER;
-	if (!p->dying && !p->failed) {
+	if (!p->dying && !p->stopped) {
 		if (kr_log_once("drain", KR_LOG_WARN, "window",
 				"the agent did not come to rest within %u s: kernel %s runs once",
 				kr_options_get()->drain_timeout_s, kernel_name(p)))
 			kr_diagnose_agent(p->agent);
 	}
-	kr_replay_decline(&p->replay, p->dying || p->failed ? KREPLAY_DECLINE_SHUTTING_DOWN
+	kr_replay_decline(&p->replay, p->dying || p->stopped ? KREPLAY_DECLINE_SHUTTING_DOWN
 							    : KREPLAY_DECLINE_DRAIN_TIMEOUT);
 	return KR_WINDOW_DECLINED;
 }
@@ -358,7 +360,7 @@ kr_window_run(struct kr_proxy *p, uint64_t deadline)
 		deadline = give_up;
 
 	/* Predecessors first, without the lock: they may need others to run. */
-	if (!drain(p, p, deadline) || !kr_completer_settle(p, deadline) || !kr_agent_write_lock(p->agent, deadline))
+	if (p->stopped || !drain(p, p, deadline) || !kr_completer_settle(p, deadline) || !kr_agent_write_lock(p->agent, deadline))
 		return not_at_rest(p, give_up);
 	p->agent->reentered = 0;
 	if (!drain_siblings(&w, deadline)) {

@@ -148,6 +148,29 @@ a_packet_that_no_queue_runs_is_declined(void **state)
 	assert_int_equal(saw.pass_enter, 0);
 }
 
+/* contract 4: what is in an inactive queue never runs, so it is neither waited for nor replayed. */
+static void
+an_inactive_queue_is_at_rest(void **state)
+{
+	hsa_queue_t *second = NULL;
+	uint64_t began = kr_now_ns();
+
+	kr_hook_hsa_queue_create(STAND_IN_GPU, 64, HSA_QUEUE_TYPE_MULTI, NULL, NULL, 0, 0, &second);
+	stand_in_dispatch(second, bump, cell, (hsa_signal_t){0});
+	assert_int_equal(*cell, 101);
+	assert_int_equal(kr_hook_hsa_queue_inactivate(second), 0);
+	stand_in_dispatch(second, bump, cell, (hsa_signal_t){0});
+	assert_int_equal(saw.outcome, KREPLAY_OUTCOME_DECLINED);
+	assert_int_equal(saw.decline, KREPLAY_DECLINE_SHUTTING_DOWN);
+	stand_in_dispatch(queue, bump, cell, done);
+	wait_done();
+	assert_int_equal(*cell, 102);
+	assert_int_equal(saw.outcome, KREPLAY_OUTCOME_REPLAYED);
+	assert_int_equal(saw.config_exit, 3);
+	assert_true(kr_now_ns() - began < 1000000000);
+	kr_hook_hsa_queue_destroy(second);
+}
+
 /* Scenario 2: freed from a PASS callback, inside the window. */
 static void
 what_a_callback_frees_is_never_written_again(void **state)
@@ -298,6 +321,7 @@ main(void)
 		REPLAY_TEST(a_parked_sibling_counts_as_drained),
 		REPLAY_TEST(a_callback_that_dispatches_runs_unreplayed),
 		REPLAY_TEST(a_packet_that_no_queue_runs_is_declined),
+		REPLAY_TEST(an_inactive_queue_is_at_rest),
 		REPLAY_TEST(what_a_callback_frees_is_never_written_again),
 		REPLAY_TEST(out_of_scope_memory_is_counted_and_left_alone),
 		REPLAY_TEST(a_copy_that_fails_declines),
