@@ -301,8 +301,8 @@ typedef enum kreplay_decline_t {
 	KREPLAY_DECLINE_REENTRANT = 7,          /**< made by a callback of a window on its agent. In the log only:
 						     nobody is asked about such a dispatch, so no CONFIG EXIT has it */
 	KREPLAY_DECLINE_BAD_PASS_COUNT = 8,     /**< 0 without replay_continue, or beyond the limit */
-	KREPLAY_DECLINE_UNSUPPORTED_PACKET = 9, /**< no kernel, or nothing in its grid: it stops its queue with
-						     an error (HSA 2.9.6) */
+	KREPLAY_DECLINE_UNSUPPORTED_PACKET = 9, /**< no kernel, nothing in its grid, or a signal that is
+						     destroyed: it stops its queue with an error */
 	KREPLAY_DECLINE_PASS_FAILED = 10,       /**< a pass ended in an error */
 	KREPLAY_DECLINE_SHUTTING_DOWN = 11,     /**< the process or the tool is on its way out */
 	KREPLAY_DECLINE_EXTERNALLY_VISIBLE = 12,/**< each pass would be seen outside, and the driver asked

@@ -43,20 +43,6 @@ kr_packet_header(unsigned type, bool barrier)
 	       HSA_FENCE_SCOPE_SYSTEM << HSA_PACKET_HEADER_SCRELEASE_FENCE_SCOPE;
 }
 
-/* Whether a packet processor runs it: otherwise it stops the queue with an error, and what comes behind never runs (HSA 2.9.6). */
-static inline bool
-kr_dispatch_is_sound(const hsa_kernel_dispatch_packet_t *k)
-{
-	const uint32_t group[3] = {k->workgroup_size_x, k->workgroup_size_y, k->workgroup_size_z};
-	const uint32_t grid[3] = {k->grid_size_x, k->grid_size_y, k->grid_size_z};
-	unsigned dimensions = k->setup & ((1u << HSA_KERNEL_DISPATCH_PACKET_SETUP_WIDTH_DIMENSIONS) - 1);
-
-	for (unsigned i = 0; i < dimensions; i++)
-		if (group[i] == 0 || grid[i] == 0)
-			return false;
-	return dimensions != 0 && k->kernel_object != 0;
-}
-
 /* The completion signal of any packet type that has one: all at offset 56
  * (HSA 2.9.6 to 2.9.8; vendor packets of AMD as well). */
 static inline hsa_signal_t
@@ -69,6 +55,27 @@ static inline amd_signal_t *
 kr_signal_amd(hsa_signal_t signal)
 {
 	return (amd_signal_t *)(uintptr_t)signal.handle;
+}
+
+/* None, or one that a packet can complete: not a doorbell, and not one that has been destroyed, as far as it tells. */
+static inline bool
+kr_signal_is_sound(hsa_signal_t signal)
+{
+	return signal.handle == 0 || kr_signal_amd(signal)->kind == AMD_SIGNAL_KIND_USER;
+}
+
+/* Whether a packet processor runs it: otherwise it stops the queue with an error, and what comes behind never runs (HSA 2.9.6). */
+static inline bool
+kr_dispatch_is_sound(const hsa_kernel_dispatch_packet_t *k)
+{
+	const uint32_t group[3] = {k->workgroup_size_x, k->workgroup_size_y, k->workgroup_size_z};
+	const uint32_t grid[3] = {k->grid_size_x, k->grid_size_y, k->grid_size_z};
+	unsigned dimensions = k->setup & ((1u << HSA_KERNEL_DISPATCH_PACKET_SETUP_WIDTH_DIMENSIONS) - 1);
+
+	for (unsigned i = 0; i < dimensions; i++)
+		if (group[i] == 0 || grid[i] == 0)
+			return false;
+	return dimensions != 0 && k->kernel_object != 0 && kr_signal_is_sound(k->completion_signal);
 }
 
 #endif

@@ -321,7 +321,8 @@ forward(struct kr_proxy *p, struct patience *patience)
 		       (p->replay.decline != KREPLAY_DECLINE_NONE || p->replay.replay_pass_count != NULL);
 	struct patience for_ever = {0, 0};
 
-	if (record || collect || (atomic_load(&p->tracked) != 0 && kr_packet_signal(&p->packet).handle != 0)) {
+	if ((record || collect || (atomic_load(&p->tracked) != 0 && kr_packet_signal(&p->packet).handle != 0)) &&
+	    kr_signal_is_sound(kr_packet_signal(&p->packet))) {
 		struct kr_tracked what = {
 			.dispatch = is_dispatch ? &p->replay.dispatch : NULL, .record = record, .collect = collect};
 		bool gave_up = false;

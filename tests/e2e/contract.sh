@@ -67,10 +67,11 @@ application)
 	expect_replayed mix 64 3 'queue full'
 	as_without_us queue_calls
 	expect_json mix replayed 1 'queue calls'
-	# contract 6: a dispatch with nothing in its grid or work-group, or without a kernel, is an unsupported packet
+	# contract 6: a dispatch with nothing in its grid or work-group, without a kernel or with a signal that is
+	# destroyed is an unsupported packet
 	as_without_us queue_error
 	expect_json mix replayed 1 'queue error'
-	expect_json mix declined '{"unsupported packet": 2}' 'queue error'
+	expect_json mix declined '{"unsupported packet": 3}' 'queue error'
 	expect_json '(unnamed kernel)' declined '{"unsupported packet": 1}' 'queue error'
 	;;
 isolation)

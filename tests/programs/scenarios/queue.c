@@ -195,6 +195,15 @@ static void no_kernel(uint64_t index)
 	unsound_dispatch(index, offsetof(hsa_kernel_dispatch_packet_t, kernel_object), 8);
 }
 
+static void dead_signal(uint64_t index)
+{
+	hsa_signal_t dead = hsa_app_signal_create(1);
+
+	HSA_CHECK(hsa_signal_destroy(dead));
+	mixer_fill(&mixer, index, 0, dead);
+	mixer_publish(&mixer, index);
+}
+
 /* Each stops a queue of its own. */
 static void stop_queue(void (*publish)(uint64_t index))
 {
@@ -215,7 +224,7 @@ static void stop_queue(void (*publish)(uint64_t index))
 
 int story_queue_error(int argc, char **argv)
 {
-	static void (*const publish[])(uint64_t) = { no_such_type, empty_grid, empty_group, no_kernel };
+	static void (*const publish[])(uint64_t) = { no_such_type, empty_grid, empty_group, no_kernel, dead_signal };
 
 	begin(3, 16);
 	scenario.queue = NULL; /* every one is looked at */
