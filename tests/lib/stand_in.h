@@ -39,6 +39,7 @@ struct stand_in {
 	struct stand_in_point vmem_release, vmem_unmap, vmem_access;
 	unsigned live_signals, live_queues, live_allocations, live_executables, live_readers;
 	uint64_t full_pool;   /* this pool has no room */
+	bool quiet_inactivation; /* as the runtime has it; otherwise it is an error of the queue */
 	uint64_t largest_pinned; /* bytes of one allocation of the host pool; 0: no limit */
 	uint64_t device_room; /* bytes of both device pools together; 0: no limit */
 	unsigned executed; /* dispatch packets */

@@ -219,7 +219,7 @@ queue_inactivate(hsa_queue_t *queue)
 	struct queue *q = (struct queue *)queue;
 
 	q->inactive = true;
-	if (q->callback != NULL)
+	if (q->callback != NULL && !stand_in.quiet_inactivation)
 		q->callback(HSA_STATUS_ERROR_EXCEPTION, queue, q->data);
 	return HSA_STATUS_SUCCESS;
 }
